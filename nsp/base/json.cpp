@@ -1,0 +1,107 @@
+#include "nsp/base/json.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "nsp/base/error.h"
+
+namespace nsp {
+
+Json parse_json(std::string_view text, std::string_view what) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception& error) {
+    throw BadInput(std::string(what) + ": not valid JSON: " + error.what());
+  }
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    throw BadInput(path + ": cannot be read; give the path of an existing, non-empty file");
+  }
+  return text.str();
+}
+
+Json load_json(const std::string& path) { return parse_json(read_file(path), path); }
+
+void write_file(const std::string& path, std::string_view text) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  out.close();
+  if (!out) {
+    throw Error(path + ": cannot be written");
+  }
+}
+
+JsonReader::JsonReader(const Json& object,
+                       std::string where,
+                       std::initializer_list<std::string_view> fields)
+    : object_(object), where_(std::move(where)) {
+  if (!object_.is_object()) {
+    throw BadInput(where_ + ": must be a JSON object");
+  }
+  for (const auto& item : object_.items()) {
+    if (std::find(fields.begin(), fields.end(), item.key()) == fields.end()) {
+      throw BadInput(where_ + ": unknown field '" + item.key() + "'");
+    }
+  }
+}
+
+bool JsonReader::has(std::string_view field) const { return object_.contains(field); }
+
+const Json& JsonReader::at(std::string_view field) const {
+  const auto it = object_.find(field);
+  if (it == object_.end()) {
+    throw BadInput(where_ + ": field '" + std::string(field) + "' is missing");
+  }
+  return *it;
+}
+
+std::string JsonReader::where(std::string_view field) const {
+  return where_ + "." + std::string(field);
+}
+
+const Json& JsonReader::array(std::string_view field) const {
+  const Json& value = at(field);
+  if (!value.is_array()) {
+    throw BadInput(where(field) + ": must be an array");
+  }
+  return value;
+}
+
+std::int64_t JsonReader::integer(std::string_view field) const {
+  const Json& value = at(field);
+  if (!value.is_number_integer()) {
+    throw BadInput(where(field) + ": must be an integer, not " + value.dump());
+  }
+  return value.get<std::int64_t>();
+}
+
+double JsonReader::number(std::string_view field) const {
+  const Json& value = at(field);
+  if (!value.is_number()) {
+    throw BadInput(where(field) + ": must be a number, not " + value.dump());
+  }
+  return value.get<double>();
+}
+
+bool JsonReader::boolean(std::string_view field) const {
+  const Json& value = at(field);
+  if (!value.is_boolean()) {
+    throw BadInput(where(field) + ": must be true or false, not " + value.dump());
+  }
+  return value.get<bool>();
+}
+
+std::string JsonReader::text(std::string_view field) const {
+  const Json& value = at(field);
+  if (!value.is_string()) {
+    throw BadInput(where(field) + ": must be a string, not " + value.dump());
+  }
+  return value.get<std::string>();
+}
+
+}  // namespace nsp

@@ -1,0 +1,26 @@
+// The issue order: the one order, equal on all ranks, in which the phases of a round's levels are issued.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nsp/plan/plan.h"
+
+namespace nsp {
+
+// Degrees above 1 that some placement of the round uses, root to leaf.
+std::vector<std::int32_t> exchanged_degrees(const Round& round);
+
+// Communication first: every prologue (root to leaf), leaf compute, then each level's compute and
+// epilogue. With asynchronous collectives leaf work hides the first prologue, and each epilogue
+// travels behind the next level's compute.
+std::vector<Issue> default_order(const Round& round);
+
+// Fills round.schedule: default order, no leaf part before the first level, collectives everywhere.
+void set_default_schedule(Round& round, std::int32_t world);
+
+// Empty when `order` issues each level's phases exactly once and in order; otherwise what is wrong.
+std::string find_order_fault(const Round& round, const std::vector<Issue>& order);
+
+}  // namespace nsp

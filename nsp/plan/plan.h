@@ -1,0 +1,105 @@
+// A plan: every sequence of one optimizer step, placed on a node of the tree, in rounds.
+// A plain value: planners write it; the simulator and the executor interpret it.
+// It depends on lengths and settings alone, so every rank computes the same bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nsp/plan/tree.h"
+
+namespace nsp {
+
+// How a node runs one sequence.
+enum class Backend : std::uint8_t { kLocal, kUlysses, kGather, kRing, kUspRing, kUspGather };
+// What activation checkpointing does with a placement's attention output.
+enum class Mark : std::uint8_t { kRecompute, kSave, kSaveQkv };
+enum class Phase : std::uint8_t { kPrologue, kCompute, kEpilogue };
+enum class Transport : std::uint8_t { kCollective, kPeerCopy };
+
+struct Placement {
+  std::int64_t sequence = 0;  // index in the batch
+  std::int64_t tokens = 0;    // kept tokens, >= 1
+  Node node;
+  Backend backend = Backend::kLocal;
+  std::int32_t ulysses_degree = 1;  // usp: inner size; ulysses: the degree; otherwise 1
+  Mark mark = Mark::kRecompute;
+
+  bool operator==(const Placement&) const = default;
+};
+
+// One entry of the issue order: a phase of one level (degree 1 has the compute phase only).
+struct Issue {
+  Phase phase = Phase::kCompute;
+  std::int32_t degree = 1;
+
+  bool operator==(const Issue&) const = default;
+};
+
+struct LevelTransport {
+  std::int32_t degree = 1;
+  Transport transport = Transport::kCollective;
+
+  bool operator==(const LevelTransport&) const = default;
+};
+
+// Everything that execution depends on beside the placements; equal on all ranks.
+struct Schedule {
+  std::vector<Issue> order;
+  std::vector<std::int32_t> leaf_first;  // a rank: leaf sequences run before the first level
+  std::vector<LevelTransport> transports;
+
+  bool operator==(const Schedule&) const = default;
+};
+
+// One forward-backward pass. Placements stand in increasing order of sequence.
+struct Round {
+  std::vector<Placement> placements;
+  Schedule schedule;
+
+  bool operator==(const Round&) const = default;
+};
+
+struct Dropped {
+  std::int64_t sequence = 0;
+  std::int64_t tokens = 0;  // before
+  std::int64_t kept = 0;    // after: 0 when skipped
+  std::string why;
+
+  bool operator==(const Dropped&) const = default;
+};
+
+struct Predicted {
+  double seconds = 0;   // the whole step
+  double forward = 0;   // one layer, slowest rank, seconds
+  double backward = 0;  // one layer, slowest rank, seconds
+  std::int64_t tokens_max = 0;
+  std::int64_t bytes_max = 0;
+
+  bool operator==(const Predicted&) const = default;
+};
+
+struct Plan {
+  std::int32_t world = 1;
+  std::int32_t ranks_per_host = 1;
+  std::int32_t sp_max = 1;
+  std::int64_t token_budget = 0;  // most tokens a rank holds in a round
+  std::string planner;
+  std::string effort;
+  bool feasible = true;  // false: a budget is exceeded; do not execute
+  std::int64_t num_sequences = 0;
+  std::int64_t num_tokens = 0;  // of all placements
+  std::vector<Round> rounds;
+  std::vector<Dropped> dropped;
+  Predicted predicted;
+  double bound_seconds = 0;  // proven lower bound of predicted.forward + predicted.backward
+  std::string model_hash;
+  std::string profile_hash;
+  std::string hash;  // of the canonical JSON (plan_json.h)
+  double planning_ms = 0;
+
+  bool operator==(const Plan&) const = default;
+};
+
+}  // namespace nsp
