@@ -22,7 +22,9 @@ class Error : public std::runtime_error {
 };
 
 // Throws BadInput("<field> <value>: <remedy>"), e.g. "sp_max 3: must be a power of two".
-[[noreturn]] void bad_input(std::string_view field, std::string_view value, std::string_view remedy);
+[[noreturn]] void bad_input(std::string_view field,
+                            std::string_view value,
+                            std::string_view remedy);
 [[noreturn]] void bad_input(std::string_view field, long long value, std::string_view remedy);
 
 }  // namespace nsp

@@ -25,7 +25,9 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-Json load_json(const std::string& path) { return parse_json(read_file(path), path); }
+Json load_json(const std::string& path) {
+  return parse_json(read_file(path), path);
+}
 
 void write_file(const std::string& path, std::string_view text) {
   std::ofstream out(path, std::ios::binary);
@@ -50,7 +52,9 @@ JsonReader::JsonReader(const Json& object,
   }
 }
 
-bool JsonReader::has(std::string_view field) const { return object_.contains(field); }
+bool JsonReader::has(std::string_view field) const {
+  return object_.contains(field);
+}
 
 const Json& JsonReader::at(std::string_view field) const {
   const auto it = object_.find(field);

@@ -1,4 +1,5 @@
-// The issue order: the one order, equal on all ranks, in which the phases of a round's levels are issued.
+// The issue order: the one order, equal on all ranks, in which the phases of a round's levels are
+// issued.
 #pragma once
 
 #include <cstdint>

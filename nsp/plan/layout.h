@@ -1,9 +1,11 @@
-// Layout: who owns which tokens. Derived from the plan, never stored; no padding, any length, any degree.
+// Layout: who owns which tokens. Derived from the plan, never stored; no padding, any length, any
+// degree.
 //
-// A sequence of L tokens cut into n pieces has boundaries floor((i*L + c)/n), c = sequence mod n, so the
-// remainder does not always fall on the same rank. Contiguous backends (local, ulysses) cut n = degree
-// pieces, rank i of the node owns piece i. A rank's row of tokens is ordered by level from root to leaf,
-// then by backend, then longest sequence first (ties by index): each (level, backend) is one block.
+// A sequence of L tokens cut into n pieces has boundaries floor((i*L + c)/n), c = sequence mod n,
+// so the remainder does not always fall on the same rank. Contiguous backends (local, ulysses) cut
+// n = degree pieces, rank i of the node owns piece i. A rank's row of tokens is ordered by level
+// from root to leaf, then by backend, then longest sequence first (ties by index): each (level,
+// backend) is one block.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +40,8 @@ struct Segment {
 // Placements in row order: root to leaf, backend, longest first, index.
 std::vector<std::int32_t> row_order(const Round& round);
 
-// One rank's row. Segments with no token are left out. A rank that owns no token at all gets one dummy
-// token (models fail on empty rows): sequence -1, [0, 1), a leaf that attends only to itself.
+// One rank's row. Segments with no token are left out. A rank that owns no token at all gets one
+// dummy token (models fail on empty rows): sequence -1, [0, 1), a leaf that attends only to itself.
 // Backends other than local and ulysses throw BadInput: the executor does not have them yet.
 std::vector<Segment> rank_row(const Round& round, std::int32_t rank);
 

@@ -18,6 +18,9 @@ enum class Mark : std::uint8_t { kRecompute, kSave, kSaveQkv };
 enum class Phase : std::uint8_t { kPrologue, kCompute, kEpilogue };
 enum class Transport : std::uint8_t { kCollective, kPeerCopy };
 
+// Longest sequence: keeps rank * tokens far from overflow.
+constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40;
+
 struct Placement {
   std::int64_t sequence = 0;  // index in the batch
   std::int64_t tokens = 0;    // kept tokens, >= 1
@@ -46,17 +49,17 @@ struct LevelTransport {
 
 // Everything that execution depends on beside the placements; equal on all ranks.
 struct Schedule {
-  std::vector<Issue> order;
-  std::vector<std::int32_t> leaf_first;  // a rank: leaf sequences run before the first level
-  std::vector<LevelTransport> transports;
+  std::vector<Issue> order{};
+  std::vector<std::int32_t> leaf_first{};  // a rank: leaf sequences run before the first level
+  std::vector<LevelTransport> transports{};
 
   bool operator==(const Schedule&) const = default;
 };
 
 // One forward-backward pass. Placements stand in increasing order of sequence.
 struct Round {
-  std::vector<Placement> placements;
-  Schedule schedule;
+  std::vector<Placement> placements{};
+  Schedule schedule{};
 
   bool operator==(const Round&) const = default;
 };
@@ -65,7 +68,7 @@ struct Dropped {
   std::int64_t sequence = 0;
   std::int64_t tokens = 0;  // before
   std::int64_t kept = 0;    // after: 0 when skipped
-  std::string why;
+  std::string why{};
 
   bool operator==(const Dropped&) const = default;
 };
@@ -85,18 +88,18 @@ struct Plan {
   std::int32_t ranks_per_host = 1;
   std::int32_t sp_max = 1;
   std::int64_t token_budget = 0;  // most tokens a rank holds in a round
-  std::string planner;
-  std::string effort;
+  std::string planner{};
+  std::string effort{};
   bool feasible = true;  // false: a budget is exceeded; do not execute
   std::int64_t num_sequences = 0;
   std::int64_t num_tokens = 0;  // of all placements
-  std::vector<Round> rounds;
-  std::vector<Dropped> dropped;
-  Predicted predicted;
+  std::vector<Round> rounds{};
+  std::vector<Dropped> dropped{};
+  Predicted predicted{};
   double bound_seconds = 0;  // proven lower bound of predicted.forward + predicted.backward
-  std::string model_hash;
-  std::string profile_hash;
-  std::string hash;  // of the canonical JSON (plan_json.h)
+  std::string model_hash{};
+  std::string profile_hash{};
+  std::string hash{};  // of the canonical JSON (plan_json.h)
   double planning_ms = 0;
 
   bool operator==(const Plan&) const = default;

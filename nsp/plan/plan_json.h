@@ -19,7 +19,8 @@ Json to_json(const Plan& plan);
 Plan plan_from_json(const Json& json);
 Plan parse_plan(std::string_view text, std::string_view what = "plan");
 
-// XXH3-128 of the canonical JSON (sorted keys, no spaces) without predicted, bound, planning_ms, hash.
+// XXH3-128 of the canonical JSON (sorted keys, no spaces) without predicted, bound, planning_ms,
+// hash.
 std::string plan_hash(const Plan& plan);
 
 }  // namespace nsp

@@ -7,11 +7,12 @@
 
 namespace nsp {
 
-// A table: settings, rounds, nodes by degree (sequences, tokens, lengths), tokens a rank, load, bound,
-// gap, planning time; what was dropped.
+// A table: settings, rounds, nodes by degree (sequences, tokens, lengths), tokens a rank, load,
+// bound, gap, planning time; what was dropped.
 std::string summary(const Plan& plan);
 
-// Where each length class (up to 1K, 1K-4K, ...) went, by degree and backend, with tokens and share.
+// Where each length class (up to 1K, 1K-4K, ...) went, by degree and backend, with tokens and
+// share.
 std::string explanation(const Plan& plan);
 
 }  // namespace nsp

@@ -15,8 +15,8 @@ bool is_power_of_two(std::int32_t value) {
 }  // namespace
 
 void check_tree(std::int32_t world, std::int32_t sp_max) {
-  if (world < 1) {
-    bad_input("world", world, "must be at least 1");
+  if (world < 1 || world > kMaxWorld) {
+    bad_input("world", world, "must be from 1 to " + std::to_string(kMaxWorld) + " ranks");
   }
   if (!is_power_of_two(sp_max)) {
     bad_input("sp_max", sp_max, "must be a power of two (1, 2, 4, ...)");
@@ -25,8 +25,8 @@ void check_tree(std::int32_t world, std::int32_t sp_max) {
     const std::int32_t largest = world & -world;
     bad_input("sp_max",
               sp_max,
-              "must divide the world of " + std::to_string(world) + " ranks; the largest that does is " +
-                  std::to_string(largest));
+              "must divide the world of " + std::to_string(world) +
+                  " ranks; the largest that does is " + std::to_string(largest));
   }
 }
 

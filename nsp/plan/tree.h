@@ -4,14 +4,17 @@
 //   degree 2       [0 1]    [2 3]      [4 5]    [6 7]
 //   degree 1      [0] [1]  [2] [3]    [4] [5]  [6] [7]      leaves
 //
-// A node is an aligned group of consecutive ranks; a rank works on the nodes of its leaf-to-root path.
-// (arXiv 2609.22755, section 4.1.)
+// A node is an aligned group of consecutive ranks; a rank works on the nodes of its leaf-to-root
+// path. (arXiv 2609.22755, section 4.1.)
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 namespace nsp {
+
+// Largest world: bounds what a plan read from a file can make a program allocate.
+constexpr std::int32_t kMaxWorld = 1 << 20;
 
 struct Node {
   std::int32_t first_rank = 0;
@@ -23,7 +26,8 @@ struct Node {
   }
 };
 
-// Throws BadInput unless world >= 1, sp_max is a power of two and sp_max divides world.
+// Throws BadInput unless world is from 1 to kMaxWorld, sp_max is a power of two and sp_max divides
+// world.
 void check_tree(std::int32_t world, std::int32_t sp_max);
 
 // 1, 2, 4, ... sp_max.

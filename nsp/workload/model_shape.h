@@ -16,11 +16,11 @@ struct ModelShape {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t experts = 0;            // 0: a dense model
-  std::int64_t top_k = 0;              // experts a token uses; 0 for a dense model
-  std::int64_t intermediate = 0;       // width of one expert, or of the dense MLP
+  std::int64_t experts = 0;       // 0: a dense model
+  std::int64_t top_k = 0;         // experts a token uses; 0 for a dense model
+  std::int64_t intermediate = 0;  // width of one expert, or of the dense MLP
   std::int64_t vocabulary = 0;
-  std::int64_t bytes_per_value = 2;    // of activations
+  std::int64_t bytes_per_value = 2;  // of activations
 
   bool operator==(const ModelShape&) const = default;
 };
@@ -28,10 +28,12 @@ struct ModelShape {
 // qwen3-30b-a3b, qwen3-235b-a22b, llama3-8b, tiny (the model of `make train`).
 const std::vector<ModelShape>& model_presets();
 
-// A preset's name, or the path of a JSON file with these fields. Throws BadInput that lists the presets.
+// A preset's name, the path of a JSON file with these fields, or such JSON itself (it starts with
+// '{'). Throws BadInput that lists the presets.
 ModelShape find_model(const std::string& name_or_path);
 
-// Throws BadInput that names the field unless every size is positive and heads is a multiple of kv_heads.
+// Throws BadInput that names the field unless every size is positive and heads is a multiple of
+// kv_heads.
 void check(const ModelShape& shape);
 
 Json to_json(const ModelShape& shape);

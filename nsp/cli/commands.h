@@ -1,0 +1,46 @@
+// The subcommands of `nsp` as functions on plain options. Each returns the exit code: 0 done, 1 no
+// plan fits or a check failed. Bad input is thrown (BadInput); `cli.h` turns it into one sentence
+// and exit code 2.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+namespace nsp {
+
+struct Streams {
+  std::ostream& out;  // tables and JSON
+  std::ostream& err;  // one sentence when the exit code is not 0
+};
+
+struct PlanOptions {
+  std::string lengths;  // trace file
+  std::int32_t world = 1;
+  std::int32_t sp_max = 1;
+  std::string model;
+  std::string profile = "h200";
+  std::int32_t ranks_per_host = 0;                // 0: the smaller of the profile's and the world
+  std::int64_t max_length = 0;                    // tokens; 0: no limit
+  std::optional<std::int64_t> batch_tokens = {};  // none: the whole file is one batch
+  std::optional<std::int64_t> batch = {};         // needs batch_tokens
+  std::int64_t token_budget = 0;                  // tokens a rank a round; 0: 1.2 times the mean
+  std::string planner = "algorithm1";
+  std::string effort = "default";
+  std::string over_length = "error";
+  std::string json = {};  // empty: no JSON; "-": standard output instead of the table; else a path
+};
+
+struct FileOptions {
+  std::string plan;  // path of a nsp-plan/1 file
+  std::string json = {};
+};
+
+int run_plan(const PlanOptions& options, Streams streams);
+int run_explain(const FileOptions& options, Streams streams);
+int run_check(const FileOptions& options, Streams streams);
+int run_models(const std::string& json, Streams streams);
+int run_clusters(const std::string& json, Streams streams);
+
+}  // namespace nsp

@@ -1,0 +1,110 @@
+#include "nsp/plan/plan.h"
+
+#include <fmt/format.h>
+#include <ostream>
+#include <vector>
+
+#include "nsp/base/error.h"
+#include "nsp/cli/output.h"
+#include "nsp/cost/cost_model.h"
+#include "nsp/cost/evaluate.h"
+#include "nsp/cost/make_profile.h"
+#include "nsp/plan/plan_json.h"
+#include "nsp/plan/plan_text.h"
+#include "nsp/planner/planner.h"
+#include "nsp/workload/trace.h"
+
+namespace nsp {
+namespace {
+
+using Lengths = std::vector<std::int64_t>;
+
+Lengths whole_file(Lengths lengths, const PlanOptions& options) {
+  if (options.batch) {
+    bad_input("--batch", *options.batch, "needs --batch-tokens, the size of a batch");
+  }
+  if (options.max_length > 0) {
+    std::erase_if(lengths, [&](std::int64_t length) { return length > options.max_length; });
+  }
+  if (lengths.empty()) {
+    bad_input("--max-length",
+              options.max_length,
+              "leaves no sequence of " + options.lengths + "; raise it");
+  }
+  return lengths;
+}
+
+Lengths read_batch(const PlanOptions& options) {
+  if (options.max_length < 0) {
+    bad_input("--max-length", options.max_length, "must be at least 1, or 0 for no limit");
+  }
+  Lengths lengths = load_lengths(options.lengths);
+  if (!options.batch_tokens) {
+    return whole_file(std::move(lengths), options);
+  }
+  const std::int64_t index = options.batch.value_or(0);
+  const auto batches = full_batches(lengths, options.max_length, *options.batch_tokens);
+  if (index < 0 || index >= std::ssize(batches)) {
+    bad_input("--batch",
+              index,
+              options.lengths + " has " + std::to_string(batches.size()) + " full batches of " +
+                  std::to_string(*options.batch_tokens) + " tokens, counted from 0");
+  }
+  return batches[static_cast<std::size_t>(index)];
+}
+
+std::string reason(const PlanResult& result) {
+  if (!result.why_infeasible.empty()) {
+    return result.why_infeasible;
+  }
+  return fmt::format(
+      "the fullest rank would hold {} tokens in a round, token_budget {} allows fewer; raise it to "
+      "that",
+      result.plan.predicted.tokens_max,
+      result.plan.token_budget);
+}
+
+// Share of the ranks' time, under the cost model, spent waiting for the slowest rank of each round.
+std::string idle_line(const Plan& plan, const ModelShape& shape, const Profile& profile) {
+  const CostModel model(shape, profile, plan.ranks_per_host);
+  double busy = 0;
+  double all = 0;
+  for (const RoundLoad& round : evaluate(model, plan).rounds) {
+    for (const Passes& rank : round.ranks) {
+      busy += static_cast<double>(rank.sum());
+    }
+    all += static_cast<double>(round.largest.sum()) * plan.world;
+  }
+  return all > 0 ? fmt::format("idle {:.2f}% of the ranks' time\n", 100 * (1 - busy / all)) : "";
+}
+
+}  // namespace
+
+int run_plan(const PlanOptions& options, Streams streams) {
+  const ModelShape shape = find_model(options.model);
+  const Profile profile = find_profile(shape, options.profile);
+  const PlanResult result = plan({.lengths = read_batch(options),
+                                  .world = options.world,
+                                  .ranks_per_host = options.ranks_per_host,
+                                  .sp_max = options.sp_max,
+                                  .token_budget = options.token_budget,
+                                  .planner = options.planner,
+                                  .effort = options.effort,
+                                  .over_length = parse_over_length(options.over_length)},
+                                 shape,
+                                 profile);
+  if (!result.plan.feasible) {
+    if (!options.json.empty()) {
+      write_result(options.json, to_json(result.plan), "", streams);
+    }
+    streams.err << "nsp: no plan fits: " << reason(result) << "\n";
+    return 1;
+  }
+  write_result(options.json,
+               to_json(result.plan),
+               summary(result.plan) + idle_line(result.plan, shape, profile),
+               streams);
+  return 0;
+}
+
+}  // namespace nsp

@@ -1,0 +1,112 @@
+#include "nsp/plan/check.h"
+
+#include <algorithm>
+#include <string>
+
+#include "nsp/base/error.h"
+#include "nsp/plan/check_rules.h"
+#include "nsp/plan/plan_json.h"
+
+namespace nsp {
+namespace {
+
+std::string in_round(std::size_t round) {
+  return "round " + std::to_string(round);
+}
+
+std::string node_text(const Node& node) {
+  return "(first_rank " + std::to_string(node.first_rank) + ", degree " +
+         std::to_string(node.degree) + ")";
+}
+
+void check_settings(const Plan& plan, Violations& out) {
+  try {
+    check_tree(plan.world, plan.sp_max);
+  } catch (const BadInput& error) {
+    out.emplace_back(error.what());
+  }
+  if (plan.ranks_per_host < 1 || plan.ranks_per_host > std::max(plan.world, 1)) {
+    out.push_back("ranks_per_host " + std::to_string(plan.ranks_per_host) +
+                  ": must be from 1 to the world, " + std::to_string(plan.world));
+  }
+  if (plan.token_budget < 0) {
+    out.push_back("token_budget " + std::to_string(plan.token_budget) + ": must not be negative");
+  }
+}
+
+// What is wrong with one placement alone; empty when nothing is.
+std::string placement_fault(const Placement& p, const Plan& plan) {
+  if (!is_node(p.node, plan.world, plan.sp_max)) {
+    return "node " + node_text(p.node) + " is not an aligned node of the tree (world " +
+           std::to_string(plan.world) + ", sp_max " + std::to_string(plan.sp_max) + ")";
+  }
+  if (p.tokens < 1 || p.tokens > kMaxTokens) {
+    return std::to_string(p.tokens) + " tokens: must be from 1 to " + std::to_string(kMaxTokens);
+  }
+  if ((p.backend == Backend::kLocal) != (p.node.degree == 1)) {
+    return "backend " + std::string(name(p.backend)) + " at degree " +
+           std::to_string(p.node.degree) + ": local is for degree 1, and only local is";
+  }
+  if (p.backend != Backend::kLocal && p.backend != Backend::kUlysses) {
+    return "backend " + std::string(name(p.backend)) + " has no layout; plan with local or ulysses";
+  }
+  if (p.ulysses_degree != p.node.degree) {
+    return "ulysses_degree " + std::to_string(p.ulysses_degree) + ": must equal the degree, " +
+           std::to_string(p.node.degree);
+  }
+  return "";
+}
+
+void check_placements(const Plan& plan, Violations& out) {
+  for (std::size_t r = 0; r < plan.rounds.size(); ++r) {
+    const std::vector<Placement>& placements = plan.rounds[r].placements;
+    for (const Placement& placement : placements) {
+      const std::string fault = placement_fault(placement, plan);
+      if (!fault.empty()) {
+        out.push_back(in_round(r) + ", sequence " + std::to_string(placement.sequence) + ": " +
+                      fault);
+      }
+    }
+    if (!std::ranges::is_sorted(placements, {}, &Placement::sequence)) {
+      out.push_back(in_round(r) + ": placements must stand in increasing order of sequence");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> find_violations(const Plan& plan) {
+  Violations out;
+  check_settings(plan, out);
+  if (out.empty()) {
+    check_placements(plan, out);
+  }
+  if (out.empty()) {  // nodes and tokens are valid: the layout exists
+    for (std::size_t r = 0; r < plan.rounds.size(); ++r) {
+      check_schedule(plan, r, out);
+      check_exchanges(plan, r, out);
+      check_budget(plan, r, out);
+    }
+    check_num_tokens(plan, out);
+  }
+  check_once(plan, out);
+  check_dropped(plan, out);
+  if (!plan.feasible) {
+    out.emplace_back(
+        "feasible false: no plan kept the token budget; this one must not be executed");
+  }
+  const std::string hash = plan_hash(plan);
+  if (hash != plan.hash) {
+    out.push_back("hash " + plan.hash + ": the content has " + hash);
+  }
+  return out;
+}
+
+void check(const Plan& plan) {
+  const std::vector<std::string> violations = find_violations(plan);
+  if (!violations.empty()) {
+    throw BadInput("plan: " + violations.front());
+  }
+}
+
+}  // namespace nsp

@@ -1,0 +1,98 @@
+#include "nsp/plan/make_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nsp/base/error.h"
+#include "nsp/plan/issue_order.h"
+#include "nsp/plan/layout.h"
+#include "nsp/plan/plan_json.h"
+
+namespace nsp {
+namespace {
+
+void check_settings(const PlanSettings& settings) {
+  check_tree(settings.world, settings.sp_max);
+  if (settings.ranks_per_host < 1 || settings.ranks_per_host > settings.world) {
+    bad_input("ranks_per_host",
+              settings.ranks_per_host,
+              "must be from 1 to the world, " + std::to_string(settings.world));
+  }
+  if (settings.token_budget < 0) {
+    bad_input("token_budget", settings.token_budget, "must be at least 1, or 0 for no limit");
+  }
+}
+
+void check_placement(const Placement& placement, const PlanSettings& settings) {
+  const std::string sequence = "sequence " + std::to_string(placement.sequence);
+  if (!is_node(placement.node, settings.world, settings.sp_max)) {
+    bad_input(sequence + ": node",
+              "(first_rank " + std::to_string(placement.node.first_rank) + ", degree " +
+                  std::to_string(placement.node.degree) + ")",
+              "must be an aligned power of two up to sp_max inside the world");
+  }
+  if (placement.sequence < 0) {
+    bad_input("sequence", placement.sequence, "must be an index from 0");
+  }
+  if (placement.tokens < 1 || placement.tokens > kMaxTokens) {
+    bad_input(
+        sequence + ": tokens", placement.tokens, "must be from 1 to " + std::to_string(kMaxTokens));
+  }
+}
+
+Round make_round(std::vector<Placement> placements, const PlanSettings& settings) {
+  Round round{.placements = std::move(placements)};
+  for (const Placement& placement : round.placements) {
+    check_placement(placement, settings);
+  }
+  std::ranges::stable_sort(round.placements, {}, &Placement::sequence);
+  set_default_schedule(round, settings.world);
+  return round;
+}
+
+}  // namespace
+
+Placement place(std::int64_t sequence, std::int64_t tokens, const Node& node) {
+  return {.sequence = sequence,
+          .tokens = tokens,
+          .node = node,
+          .backend = node.degree == 1 ? Backend::kLocal : Backend::kUlysses,
+          .ulysses_degree = node.degree};
+}
+
+Plan make_plan(const PlanSettings& settings,
+               std::vector<std::vector<Placement>> rounds,
+               std::vector<Dropped> dropped) {
+  check_settings(settings);
+  Plan plan{.world = settings.world,
+            .ranks_per_host = settings.ranks_per_host,
+            .sp_max = settings.sp_max,
+            .token_budget = settings.token_budget,
+            .planner = settings.planner,
+            .effort = settings.effort,
+            .dropped = std::move(dropped),
+            .model_hash = settings.model_hash,
+            .profile_hash = settings.profile_hash};
+  plan.num_sequences = std::ranges::count(plan.dropped, 0, &Dropped::kept);
+  for (std::vector<Placement>& placements : rounds) {
+    plan.rounds.push_back(make_round(std::move(placements), settings));
+    for (const Placement& placement : plan.rounds.back().placements) {
+      ++plan.num_sequences;
+      plan.num_tokens += placement.tokens;
+    }
+    const std::vector<std::int64_t> tokens = rank_tokens(plan.rounds.back(), plan.world);
+    plan.predicted.tokens_max = std::max(plan.predicted.tokens_max, std::ranges::max(tokens));
+  }
+  if (plan.token_budget == 0) {
+    plan.token_budget = plan.predicted.tokens_max;
+  }
+  plan.feasible = plan.predicted.tokens_max <= plan.token_budget;
+  seal(plan);
+  return plan;
+}
+
+void seal(Plan& plan) {
+  plan.hash = plan_hash(plan);
+}
+
+}  // namespace nsp

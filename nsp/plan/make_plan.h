@@ -1,0 +1,38 @@
+// Building complete plans: what every planner and every plan given by hand ends with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nsp/plan/plan.h"
+
+namespace nsp {
+
+struct PlanSettings {
+  std::int32_t world = 1;
+  std::int32_t sp_max = 1;
+  std::int32_t ranks_per_host = 1;
+  std::int64_t token_budget = 0;  // tokens a rank and round; 0: as many as the fullest rank holds
+  std::string planner = "given";
+  std::string effort = "default";
+  std::string model_hash{};
+  std::string profile_hash{};
+};
+
+// A placement on a node with the backend that its degree asks for: local for 1, ulysses above.
+Placement place(std::int64_t sequence, std::int64_t tokens, const Node& node);
+
+// A sealed plan of these placements, one list a round, each sorted by sequence here. Fills counts,
+// default schedules, predicted.tokens_max, feasible (the budget is kept) and the hash. Predicted
+// seconds and bound may be set afterwards: the hash does not cover them; call seal after any other
+// change. Throws BadInput for a bad tree, a node outside it, tokens < 1, or a backend without
+// layout.
+Plan make_plan(const PlanSettings& settings,
+               std::vector<std::vector<Placement>> rounds,
+               std::vector<Dropped> dropped = {});
+
+// Sets plan.hash to the hash of the content.
+void seal(Plan& plan);
+
+}  // namespace nsp

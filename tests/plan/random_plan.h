@@ -1,0 +1,35 @@
+// Random sound plans for property tests.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nsp/base/random.h"
+#include "nsp/plan/make_plan.h"
+
+namespace nsp {
+
+// World 1, 2, ... 32 as one tree or a forest; up to 40 sequences of up to 5000 tokens; 1 to 3
+// rounds.
+inline Plan random_plan(std::uint64_t seed) {
+  Random random(seed);
+  const std::vector<std::int32_t> worlds = {1, 2, 4, 6, 8, 12, 32};
+  const std::int32_t world = worlds[random.below(worlds.size())];
+  std::vector<std::int32_t> allowed;
+  for (std::int32_t degree = 1; world % degree == 0; degree *= 2) {
+    allowed.push_back(degree);
+  }
+  std::vector<std::vector<Placement>> rounds(1 + random.below(3));
+  const auto count = static_cast<std::int64_t>(random.below(41));
+  for (std::int64_t sequence = 0; sequence < count; ++sequence) {
+    const std::int32_t degree = allowed[random.below(allowed.size())];
+    const auto nodes = static_cast<std::uint64_t>(world / degree);
+    const Node node = {static_cast<std::int32_t>(random.below(nodes)) * degree, degree};
+    const auto tokens =
+        static_cast<std::int64_t>(1 + random.below(random.below(2) == 0 ? 10 : 5000));
+    rounds[random.below(rounds.size())].push_back(place(sequence, tokens, node));
+  }
+  return make_plan({.world = world, .sp_max = allowed.back(), .ranks_per_host = world}, rounds);
+}
+
+}  // namespace nsp
