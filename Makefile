@@ -1,0 +1,97 @@
+# Everything from a fresh clone: `make train` runs the main job, `make test` the tests.
+# Each target makes what it needs; stamps under build/stamps keep a second call from doing work twice.
+#
+#   NSP_PYTHON=/path/to/python   use this interpreter as it is (no virtual environment, nothing downloaded by pip)
+#   ARGS="--steps 2"             passed to `python -m nsp.train`
+#   NPROC=8                      processes of `make train` (default: one a GPU, or 4 on a machine without GPUs)
+#   JOBS=2                       parallel compile jobs (default: all cores)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.ONESHELL:
+
+JOBS ?= $(shell nproc)
+NPROC ?=
+ARGS ?=
+PYTHON := $(or $(NSP_PYTHON),.venv/bin/python)
+BUILD := build/release
+STAMPS := build/stamps
+
+CXX_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/*) \
+  $(shell find nsp python/src -type f -not -name '*.md' 2>/dev/null)
+TEST_INPUTS := $(shell find tests -name '*.cpp' -o -name '*.h' -o -name CMakeLists.txt 2>/dev/null)
+
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help train test install dev format lint clean FORCE
+
+help: ## this list
+	@echo "make <target>:"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
+	  || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1: \2/p' Makefile
+
+train: $(STAMPS)/installed ## set up, then train the small Qwen3-MoE with nested sequence parallelism
+	@processes="$(NPROC)"
+	[ -n "$$processes" ] || processes=$$($(PYTHON) -c 'import torch; print(torch.cuda.device_count() or 4)')
+	$(PYTHON) -m torch.distributed.run --standalone --nproc-per-node "$$processes" -m nsp.train $(ARGS)
+
+test: $(STAMPS)/tests ## set up, then run every test that this machine can run
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	$(PYTHON) -m pytest $(PYTEST_ARGS)
+
+install: $(STAMPS)/installed ## the C++ build and the package, without running anything
+
+dev: $(STAMPS)/dev ## formatters and linters
+
+format: $(STAMPS)/dev ## rewrite the sources in the project's format
+	tools/format.sh $(PYTHON) --write
+
+lint: $(STAMPS)/dev $(STAMPS)/deps ## formatter, layer, type and clang-tidy checks
+	tools/lint.sh $(PYTHON)
+
+clean: ## remove what was built (keeps .venv, .deps and runs)
+	rm -rf build
+
+# ---- what the targets stand on ----
+
+# Which interpreter the build belongs to; another one starts the build afresh.
+$(STAMPS)/python: FORCE
+	@mkdir -p $(STAMPS)
+	[ "$$(cat $@ 2>/dev/null)" = "$(PYTHON)" ] || { rm -rf $(STAMPS)/* $(BUILD); echo "$(PYTHON)" > $@; }
+
+$(STAMPS)/tools: $(STAMPS)/python tools/check_tools.sh
+	@tools/check_tools.sh
+	touch $@
+
+$(STAMPS)/deps: $(STAMPS)/tools tools/fetch_deps.sh
+	@tools/fetch_deps.sh
+	touch $@
+
+$(STAMPS)/packages: $(STAMPS)/tools requirements.txt tools/make_venv.sh tools/check_modules.py
+	@tools/make_venv.sh requirements.txt
+	touch $@
+
+$(STAMPS)/dev: $(STAMPS)/packages requirements-dev.txt
+	@tools/make_venv.sh requirements-dev.txt
+	touch $@
+
+# The editable install maps module names, so only a change of the list of Python files counts, not an edit.
+$(STAMPS)/names: $(STAMPS)/python FORCE
+	@find python/nsp -type f -not -path '*/__pycache__/*' -not -name '*.so' | sort > $@.new
+	cmp -s $@.new $@ || cp $@.new $@
+	rm $@.new
+
+$(STAMPS)/installed: $(STAMPS)/packages $(STAMPS)/deps $(STAMPS)/names $(CXX_INPUTS)
+	@tools/install.sh $(PYTHON)
+	touch $@
+
+# The same build folder, now with tests; the installed package stays as it is.
+$(STAMPS)/tests: $(STAMPS)/installed $(TEST_INPUTS)
+	@echo "nsp: building the tests"
+	cmake -S . -B $(BUILD) -DNSP_TESTS=ON > build/configure.log || { cat build/configure.log; exit 1; }
+	cmake --build $(BUILD) -j $(JOBS)
+	touch $@

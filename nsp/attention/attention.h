@@ -1,0 +1,53 @@
+// Attention over ragged causal sequences that lie one after another along the token dimension.
+//
+// Shapes: q, out, dout, dq (T, heads, head_dim); k, v, dk, dv (T, kv_heads, head_dim); lse (T,
+// heads). T is the sum of the lengths. Query head h reads KV head h / (heads / kv_heads). Tensors
+// may be strided views; values outside the sequences do not exist (no padding).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <ATen/core/Tensor.h>
+
+namespace nsp {
+
+struct AttentionInputs {
+  at::Tensor q;
+  at::Tensor k;
+  at::Tensor v;
+  std::span<const std::int64_t> lengths;  // tokens of each sequence
+  double scale = 1;                       // of q k^T, before softmax
+};
+
+struct AttentionGradients {
+  at::Tensor dq;
+  at::Tensor dk;
+  at::Tensor dv;
+};
+
+// Safe to call from several threads; counts its launches.
+class AttentionKernel {
+ public:
+  virtual ~AttentionKernel() = default;
+
+  // Writes `out`; returns the log-sum-exp of each row (float64 for float64 inputs, else float32).
+  virtual at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) = 0;
+
+  // Writes the three gradients.
+  virtual void backward(const AttentionInputs& inputs,
+                        const at::Tensor& out,
+                        const at::Tensor& lse,
+                        const at::Tensor& dout,
+                        const AttentionGradients& gradients) = 0;
+
+  std::atomic<std::int64_t> forward_launches = 0;
+  std::atomic<std::int64_t> backward_launches = 0;
+};
+
+// ATen's flash attention for CPU tensors: float32, bfloat16, float64.
+std::unique_ptr<AttentionKernel> make_cpu_attention();
+
+}  // namespace nsp

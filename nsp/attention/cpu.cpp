@@ -1,0 +1,104 @@
+#include <string>
+
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
+#include <ATen/ops/empty.h>
+
+#include "nsp/attention/attention.h"
+#include "nsp/base/error.h"
+
+namespace nsp {
+namespace {
+
+// The kernel steps through rows by stride but takes head_dim as dense; an expanded gradient
+// (out.sum() has strides 0) is not.
+at::Tensor dense_rows(const at::Tensor& x) {
+  const std::int64_t head_dim = x.size(2);
+  const bool dense = x.stride(2) == 1 && x.stride(0) >= head_dim && x.stride(1) >= head_dim;
+  return dense ? x : x.contiguous();
+}
+
+// Rows [begin, begin + length) as the (1, heads, length, head_dim) view the kernel takes, and back.
+at::Tensor sequence(const at::Tensor& x, std::int64_t begin, std::int64_t length) {
+  return x.narrow(0, begin, length).transpose(0, 1).unsqueeze(0);
+}
+void write(const at::Tensor& x, std::int64_t begin, std::int64_t length, const at::Tensor& value) {
+  x.narrow(0, begin, length).copy_(value.squeeze(0).transpose(0, 1));
+}
+
+AttentionInputs checked(const AttentionInputs& inputs) {
+  if (!inputs.q.is_cpu()) {
+    bad_input("device", inputs.q.device().str(), "this attention kernel takes CPU tensors");
+  }
+  AttentionInputs result = inputs;
+  result.q = dense_rows(inputs.q);
+  result.k = dense_rows(inputs.k);
+  result.v = dense_rows(inputs.v);
+  return result;
+}
+
+// One call a sequence: the kernel has no ragged form, and a length of 0 kills the process (SIGFPE).
+class CpuAttention final : public AttentionKernel {
+ public:
+  at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) override {
+    const AttentionInputs in = checked(inputs);
+    const auto lse_type = in.q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    at::Tensor lse = at::empty({in.q.size(0), in.q.size(1)}, in.q.options().dtype(lse_type));
+    std::int64_t begin = 0;
+    for (const std::int64_t length : in.lengths) {
+      if (length == 0) {
+        continue;
+      }
+      const auto part = [&](const at::Tensor& x) { return sequence(x, begin, length); };
+      const auto [attended, row_lse] = at::_scaled_dot_product_flash_attention_for_cpu(
+          part(in.q), part(in.k), part(in.v), 0.0, true, {}, in.scale);
+      write(out, begin, length, attended);
+      lse.narrow(0, begin, length).copy_(row_lse.squeeze(0).transpose(0, 1));
+      ++forward_launches;
+      begin += length;
+    }
+    return lse;
+  }
+
+  void backward(const AttentionInputs& inputs,
+                const at::Tensor& out,
+                const at::Tensor& lse,
+                const at::Tensor& dout,
+                const AttentionGradients& gradients) override {
+    const AttentionInputs in = checked(inputs);
+    const at::Tensor dense_out = dense_rows(out);
+    const at::Tensor dense_dout = dense_rows(dout);
+    std::int64_t begin = 0;
+    for (const std::int64_t length : in.lengths) {
+      if (length == 0) {
+        continue;
+      }
+      const auto part = [&](const at::Tensor& x) { return sequence(x, begin, length); };
+      const at::Tensor part_lse = lse.narrow(0, begin, length).transpose(0, 1).unsqueeze(0);
+      const auto [dq, dk, dv] =
+          at::_scaled_dot_product_flash_attention_for_cpu_backward(part(dense_dout),
+                                                                   part(in.q),
+                                                                   part(in.k),
+                                                                   part(in.v),
+                                                                   part(dense_out),
+                                                                   part_lse,
+                                                                   0.0,
+                                                                   true,
+                                                                   {},
+                                                                   in.scale);
+      write(gradients.dq, begin, length, dq);
+      write(gradients.dk, begin, length, dk);
+      write(gradients.dv, begin, length, dv);
+      ++backward_launches;
+      begin += length;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<AttentionKernel> make_cpu_attention() {
+  return std::make_unique<CpuAttention>();
+}
+
+}  // namespace nsp

@@ -1,0 +1,49 @@
+// How rows of tensors travel between the ranks of the world.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace nsp {
+
+// What an exchange serves: named in every error.
+struct Purpose {
+  std::string_view phase;  // "forward prologue"; static storage
+  std::int32_t degree = 1;
+};
+
+// An exchange in flight. Keeps the sent and the received rows alive.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  // The received rows, ordered by source rank; call once. On a GPU it is the current stream that
+  // waits, not the host. Throws Error when the exchange failed.
+  virtual at::Tensor wait() = 0;
+};
+
+// One communicator over the whole world. Exchanges match by their order, so every rank issues the
+// same sequence of them, also with nothing to send.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual std::int32_t rank() const = 0;
+  virtual std::int32_t size() const = 0;
+
+  // Starts an all-to-all of unequal parts and returns at once. `rows` is contiguous; its dimension
+  // 0 holds send_counts[0] rows for rank 0, then send_counts[1] for rank 1, ... Every count list
+  // has size() entries. Throws Error when it cannot be started.
+  virtual std::unique_ptr<Pending> exchange(at::Tensor rows,
+                                            std::vector<std::int64_t> send_counts,
+                                            std::vector<std::int64_t> receive_counts,
+                                            const Purpose& purpose) = 0;
+
+  std::atomic<std::int64_t> exchanges = 0;
+  std::atomic<std::int64_t> bytes = 0;  // sent to other ranks
+};
+
+}  // namespace nsp

@@ -1,0 +1,35 @@
+// The cost of a whole plan.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nsp/cost/cost_model.h"
+#include "nsp/plan/plan.h"
+
+namespace nsp {
+
+// One round: nanoseconds of one layer and tokens, by rank.
+struct RoundLoad {
+  std::vector<Passes> ranks;
+  std::vector<std::int64_t> tokens;
+  Passes largest;  // over the ranks, each pass by itself
+
+  std::int64_t tokens_max() const;
+};
+
+struct Evaluation {
+  std::vector<RoundLoad> rounds;
+  Passes load;            // sum over rounds of `largest`, nanoseconds of one layer
+  std::int64_t step = 0;  // nanoseconds of the whole optimizer step
+  std::int64_t tokens_max = 0;
+  std::int64_t bytes_max = 0;  // one layer's attention output on the fullest rank
+};
+
+RoundLoad evaluate(const CostModel& model, const Round& round, std::int32_t world);
+Evaluation evaluate(const CostModel& model, const Plan& plan);
+
+// The same in seconds, as a plan carries it.
+Predicted predicted(const Evaluation& evaluation);
+
+}  // namespace nsp

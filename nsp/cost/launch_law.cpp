@@ -1,0 +1,51 @@
+#include "nsp/cost/launch_law.h"
+
+#include <algorithm>
+
+#include "nsp/cost/exact.h"
+
+namespace nsp {
+namespace {
+
+constexpr std::int64_t kCubeable = std::int64_t{1} << 41;
+
+Wide cube(std::int64_t value) {
+  return wide(value) * wide(value) * wide(value);
+}
+
+// Newton's iteration in floating point only guesses; the integer steps that follow make the result
+// exact, whatever the rounding of the machine. From above: (1 + t)^(1/3) <= 1 + t / 3.
+std::int64_t guess(std::int64_t large, std::int64_t small) {
+  const double ratio = static_cast<double>(small) / static_cast<double>(large);
+  const double sum = 1 + ratio * ratio * ratio;
+  double root = 1 + (sum - 1) / 3;
+  for (int i = 0; i < 4; ++i) {
+    root -= (root * root * root - sum) / (3 * root * root);
+  }
+  return static_cast<std::int64_t>(root * static_cast<double>(large));
+}
+
+}  // namespace
+
+std::int64_t launch_law(std::int64_t work, std::int64_t path) {
+  int shift = 0;
+  while ((std::max(work, path) >> shift) >= kCubeable) {
+    ++shift;
+  }
+  const std::int64_t large = std::max(work, path) >> shift;
+  const std::int64_t small = std::min(work, path) >> shift;
+  if (small == 0) {
+    return std::max(work, path);
+  }
+  const Wide sum = cube(large) + cube(small);
+  std::int64_t root = guess(large, small);
+  while (cube(root) > sum) {
+    --root;
+  }
+  while (cube(root + 1) <= sum) {
+    ++root;
+  }
+  return std::max({root << shift, work, path});
+}
+
+}  // namespace nsp

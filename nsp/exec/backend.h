@@ -1,0 +1,81 @@
+// How a block of a rank's row is run: the phases that the executor composes over the tree.
+//
+//   prologue   starts the communication in      forward: q, k, v      backward: dout
+//   compute    waits for it, runs attention
+//   epilogue   starts the communication out     forward: out          backward: dq, dk, dv
+//   finish     waits for it, writes this rank's rows
+//
+// A backend is immutable: layers and threads share it. What belongs to one call is in its state.
+#pragma once
+
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+
+#include "nsp/attention/attention.h"
+#include "nsp/comm/communicator.h"
+#include "nsp/exec/block.h"
+#include "nsp/exec/heads.h"
+
+namespace nsp {
+
+// What backward needs beside the layer's own tensors, in the backend's own layout. All defined, so
+// that every rank saves the same number of tensors (checkpointing counts them).
+struct Saved {
+  at::Tensor qkv;
+  at::Tensor out;
+  at::Tensor lse;
+};
+
+struct ForwardState {
+  at::Tensor q, k, v;  // this block's rows
+  at::Tensor out;      // this block's rows, to be written
+  double scale = 1;
+  Saved saved{};
+  std::unique_ptr<Pending> pending{};
+};
+
+struct BackwardState {
+  at::Tensor dout;          // this block's rows
+  at::Tensor dq, dk, dv;    // this block's rows, to be written
+  at::Tensor q, k, v, out;  // this block's rows; undefined unless keeps_rows()
+  double scale = 1;
+  Saved saved;
+  at::Tensor computed;  // between compute and epilogue
+  std::unique_ptr<Pending> pending;
+};
+
+class LevelBackend {
+ public:
+  explicit LevelBackend(Block block) : block_(std::move(block)) {}
+  virtual ~LevelBackend() = default;
+
+  const Block& block() const { return block_; }
+  // Whether backward reads the layer's own q, k, v and out.
+  virtual bool keeps_rows() const = 0;
+
+  virtual void prologue(ForwardState& state) const = 0;
+  virtual void compute(ForwardState& state) const = 0;
+  virtual void epilogue(ForwardState& state) const = 0;
+  virtual void finish(ForwardState& state) const = 0;
+
+  virtual void prologue(BackwardState& state) const = 0;
+  virtual void compute(BackwardState& state) const = 0;
+  virtual void epilogue(BackwardState& state) const = 0;
+  virtual void finish(BackwardState& state) const = 0;
+
+ private:
+  Block block_;
+};
+
+// Degree 1: one kernel call over the rank's own rows, no communication. The kernel outlives it.
+std::unique_ptr<LevelBackend> make_local(Block block, AttentionKernel& kernel);
+
+// All-to-all between rows of all heads and whole sequences of some heads: two exchanges forward,
+// two backward (q, k, v are kept in head layout). Communicator and kernel outlive it.
+std::unique_ptr<LevelBackend> make_ulysses(Block block,
+                                           const HeadSplit& heads,
+                                           Communicator& communicator,
+                                           AttentionKernel& kernel);
+
+}  // namespace nsp

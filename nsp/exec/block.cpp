@@ -1,0 +1,91 @@
+#include "nsp/exec/block.h"
+
+#include <numeric>
+
+#include "nsp/plan/layout.h"
+
+namespace nsp {
+namespace {
+
+using Counts = std::vector<std::int64_t>;
+
+std::int64_t rows_before(const std::vector<Segment>& row, std::int32_t degree) {
+  std::int64_t rows = 0;
+  for (const Segment& segment : row) {
+    rows += segment.degree > degree ? segment.tokens() : 0;
+  }
+  return rows;
+}
+
+// pieces[sequence][i]: tokens that rank i of the node owns.
+std::vector<Counts> node_pieces(const Round& round,
+                                const std::vector<std::int32_t>& order,
+                                const Node& node) {
+  std::vector<Counts> pieces;
+  for (const std::int32_t index : order) {
+    const Placement& p = round.placements[static_cast<std::size_t>(index)];
+    if (p.node != node) {
+      continue;
+    }
+    Counts& piece = pieces.emplace_back();
+    for (std::int64_t i = 0; i < node.degree; ++i) {
+      piece.push_back(boundary(p.tokens, p.sequence, node.degree, i + 1) -
+                      boundary(p.tokens, p.sequence, node.degree, i));
+    }
+  }
+  return pieces;
+}
+
+// Received rows lie by source, then by sequence. Walks them by sequence, then by source.
+void order_rows(const std::vector<Counts>& pieces, Block& block) {
+  block.rank_tokens.assign(static_cast<std::size_t>(block.degree), 0);
+  for (const Counts& piece : pieces) {
+    block.lengths.push_back(std::accumulate(piece.begin(), piece.end(), std::int64_t{0}));
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      block.rank_tokens[i] += piece[i];
+    }
+  }
+  Counts next(block.rank_tokens.size(), 0);  // next unread row of each source
+  std::exclusive_scan(
+      block.rank_tokens.begin(), block.rank_tokens.end(), next.begin(), std::int64_t{0});
+  for (const Counts& piece : pieces) {
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      for (std::int64_t row = 0; row < piece[i]; ++row) {
+        block.to_sequences.push_back(next[i]++);
+      }
+    }
+  }
+}
+
+Block make_leaf(const std::vector<Segment>& row, std::int32_t rank) {
+  Block block{.first_rank = rank, .begin = rows_before(row, 1)};
+  for (const Segment& segment : row) {
+    if (segment.degree == 1) {
+      block.lengths.push_back(segment.tokens());
+      block.tokens += segment.tokens();
+    }
+  }
+  block.rank_tokens = {block.tokens};
+  return block;
+}
+
+}  // namespace
+
+std::vector<Block> make_blocks(const Round& round,
+                               std::int32_t rank,
+                               const std::vector<std::int32_t>& degrees) {
+  const std::vector<std::int32_t> order = row_order(round);
+  const std::vector<Segment> row = rank_row(round, rank);
+  std::vector<Block> blocks;
+  for (const std::int32_t degree : degrees) {
+    const Node node = node_of(rank, degree);
+    Block block{.degree = degree, .first_rank = node.first_rank, .begin = rows_before(row, degree)};
+    order_rows(node_pieces(round, order, node), block);
+    block.tokens = block.rank_tokens[static_cast<std::size_t>(rank - node.first_rank)];
+    blocks.push_back(std::move(block));
+  }
+  blocks.push_back(make_leaf(row, rank));
+  return blocks;
+}
+
+}  // namespace nsp

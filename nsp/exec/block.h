@@ -1,0 +1,30 @@
+// What one rank holds and exchanges at one level of a round: plain numbers, no tensors.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nsp/plan/plan.h"
+
+namespace nsp {
+
+// The rank's rows of one level. Its node's rows arrive ordered by (source rank, sequence);
+// attention needs them by (sequence, position).
+struct Block {
+  std::int32_t degree = 1;
+  std::int32_t first_rank = 0;               // of the rank's node
+  std::int64_t begin = 0;                    // first row in the rank's row of tokens
+  std::int64_t tokens = 0;                   // rows of this rank
+  std::vector<std::int64_t> lengths{};       // the node's whole sequences, longest first
+  std::vector<std::int64_t> rank_tokens{};   // rows that each rank of the node holds
+  std::vector<std::int64_t> to_sequences{};  // row i by sequence is received row to_sequences[i]
+};
+
+// A block for each of `degrees` (all above 1, root to leaf), then the leaf's (with the dummy token
+// of a rank that has no other; to_sequences empty). A node without sequences has a block without
+// rows.
+std::vector<Block> make_blocks(const Round& round,
+                               std::int32_t rank,
+                               const std::vector<std::int32_t>& degrees);
+
+}  // namespace nsp

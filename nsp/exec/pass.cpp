@@ -1,0 +1,105 @@
+// Kept for backward, in this order: q, k, v, out (empty unless a block reads the layer's own rows),
+// then qkv, out, lse of each block.
+#include "nsp/exec/pass.h"
+
+#include <algorithm>
+
+#include <ATen/ops/empty.h>
+
+namespace nsp {
+namespace {
+
+using at::Tensor;
+using Tensors = std::vector<Tensor>;
+
+Tensor rows(const Tensor& x, const Block& block) {
+  return x.narrow(0, block.begin, block.tokens);
+}
+
+// Walks the issue order; what comes back at the end of each block is waited for last, so it travels
+// behind the compute of the others.
+template <class State>
+void run(const ProgramRound& round, std::vector<State>& states) {
+  for (const Step& step : round.steps) {
+    const LevelBackend& backend = *round.blocks[step.block];
+    State& state = states[step.block];
+    switch (step.phase) {
+      case Phase::kPrologue:
+        backend.prologue(state);
+        break;
+      case Phase::kCompute:
+        backend.compute(state);
+        break;
+      case Phase::kEpilogue:
+        backend.epilogue(state);
+        break;
+    }
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    round.blocks[i]->finish(states[i]);
+  }
+}
+
+bool keeps_rows(const ProgramRound& round) {
+  return std::ranges::any_of(round.blocks, [](const auto& block) { return block->keeps_rows(); });
+}
+
+}  // namespace
+
+Tensor run_forward(
+    const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v, Tensors& kept) {
+  const ProgramRound& round = pass.program->round(pass.round);
+  ++pass.program->attention_calls;
+  ++pass.program->world().attention_calls;
+  Tensor out = at::empty(q.sizes(), q.options());
+  std::vector<ForwardState> states;
+  for (const auto& backend : round.blocks) {
+    const Block& block = backend->block();
+    states.push_back({.q = rows(q, block),
+                      .k = rows(k, block),
+                      .v = rows(v, block),
+                      .out = rows(out, block),
+                      .scale = pass.scale});
+  }
+  run(round, states);
+  if (keeps_rows(round)) {
+    kept = {q, k, v, out};
+  } else {
+    kept.assign(4, at::empty({0}, q.options()));
+  }
+  for (const ForwardState& state : states) {
+    kept.insert(kept.end(), {state.saved.qkv, state.saved.out, state.saved.lse});
+  }
+  return out;
+}
+
+Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) {
+  const ProgramRound& round = pass.program->round(pass.round);
+  const std::int64_t kv_heads = pass.program->heads().kv;
+  const auto gradient = [&](std::int64_t heads) {
+    return at::empty({dout.size(0), heads, dout.size(2)}, dout.options());
+  };
+  Tensors gradients = {gradient(dout.size(1)), gradient(kv_heads), gradient(kv_heads)};
+  std::vector<BackwardState> states;
+  for (std::size_t i = 0; i < round.blocks.size(); ++i) {
+    const LevelBackend& backend = *round.blocks[i];
+    const Block& block = backend.block();
+    BackwardState& state = states.emplace_back();
+    state.dout = rows(dout, block);
+    state.dq = rows(gradients[0], block);
+    state.dk = rows(gradients[1], block);
+    state.dv = rows(gradients[2], block);
+    if (backend.keeps_rows()) {
+      state.q = rows(kept[0], block);
+      state.k = rows(kept[1], block);
+      state.v = rows(kept[2], block);
+      state.out = rows(kept[3], block);
+    }
+    state.scale = pass.scale;
+    state.saved = {.qkv = kept[4 + 3 * i], .out = kept[5 + 3 * i], .lse = kept[6 + 3 * i]};
+  }
+  run(round, states);
+  return gradients;
+}
+
+}  // namespace nsp

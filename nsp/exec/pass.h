@@ -1,0 +1,39 @@
+// One forward or backward pass of one layer's attention over one round, without autograd.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "nsp/exec/program.h"
+
+namespace nsp {
+
+struct Pass {
+  std::shared_ptr<Program> program;
+  std::int64_t round = 0;
+  double scale = 1;
+};
+
+// Throws BadInput unless q (T, heads, head_dim) and k, v (T, kv_heads, head_dim) fit the rank's row
+// in the round and agree in type and device.
+void check_inputs(const Pass& pass, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v);
+
+// Returns the output, like q, and in `kept` the tensors that backward needs. Every one is defined
+// and their number is equal on all ranks: non-reentrant checkpointing stops a recomputed forward at
+// the last saved tensor it needs, so ranks that saved different numbers could stop at different
+// exchanges.
+at::Tensor run_forward(const Pass& pass,
+                       const at::Tensor& q,
+                       const at::Tensor& k,
+                       const at::Tensor& v,
+                       std::vector<at::Tensor>& kept);
+
+// Returns dq, dk, dv.
+std::vector<at::Tensor> run_backward(const Pass& pass,
+                                     const std::vector<at::Tensor>& kept,
+                                     const at::Tensor& dout);
+
+}  // namespace nsp

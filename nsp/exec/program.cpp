@@ -1,0 +1,140 @@
+#include "nsp/exec/program.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "nsp/base/error.h"
+#include "nsp/plan/check.h"
+#include "nsp/plan/issue_order.h"
+#include "nsp/plan/plan_json.h"
+
+namespace nsp {
+namespace {
+
+// What a sound plan may ask for and this executor does not do: refused, never ignored.
+void check_supported(const Round& round) {
+  for (const std::int32_t first : round.schedule.leaf_first) {
+    if (first != 0) {
+      bad_input("leaf_first", first, "the executor runs leaf sequences as one part; plan with 0");
+    }
+  }
+  for (const LevelTransport& level : round.schedule.transports) {
+    if (level.transport != Transport::kCollective) {
+      bad_input("transport", name(level.transport), "the executor has collective only");
+    }
+  }
+  for (const Placement& placement : round.placements) {
+    if (placement.mark != Mark::kRecompute) {
+      bad_input("mark", name(placement.mark), "the executor has recompute only");
+    }
+  }
+}
+
+Plan read_plan(const World& world, std::string_view plan_json) {
+  Plan plan = parse_plan(plan_json);
+  check(plan);
+  if (plan.world != world.communicator->size()) {
+    bad_input("plan.world",
+              plan.world,
+              "the process group has " + std::to_string(world.communicator->size()) +
+                  " ranks; plan for as many");
+  }
+  for (const Round& round : plan.rounds) {
+    check_supported(round);
+  }
+  return plan;
+}
+
+std::vector<Step> make_steps(const std::vector<Issue>& order,
+                             const std::vector<std::int32_t>& degrees) {
+  std::vector<Step> steps;
+  for (const Issue& issue : order) {
+    // The leaf is not among the degrees: its index is the one past the end.
+    const auto block = std::ranges::find(degrees, issue.degree) - degrees.begin();
+    steps.push_back({issue.phase, static_cast<std::size_t>(block)});
+  }
+  return steps;
+}
+
+ProgramRound make_round(World& world, const Round& round, const Heads& heads) {
+  const std::vector<std::int32_t> degrees = exchanged_degrees(round);
+  ProgramRound result;
+  for (Block& block : make_blocks(round, world.communicator->rank(), degrees)) {
+    result.tokens += block.tokens;
+    const std::int32_t degree = block.degree;
+    result.blocks.push_back(degree == 1 ? make_local(std::move(block), *world.attention)
+                                        : make_ulysses(std::move(block),
+                                                       split_heads(heads, degree),
+                                                       *world.communicator,
+                                                       *world.attention));
+  }
+  result.steps = make_steps(round.schedule.order, degrees);
+  return result;
+}
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::int64_t, std::shared_ptr<Program>> programs;
+  std::int64_t next = 1;
+};
+
+// Never destroyed: Python may release handles while the process ends.
+Registry& registry() {
+  static auto* instance = new Registry;
+  return *instance;
+}
+
+}  // namespace
+
+void World::reset_counters() {
+  communicator->exchanges = 0;
+  communicator->bytes = 0;
+  attention->forward_launches = 0;
+  attention->backward_launches = 0;
+  attention_calls = 0;
+}
+
+Program::Program(std::shared_ptr<World> world, std::string_view plan_json, const Heads& heads)
+    : world_(std::move(world)), heads_(heads) {
+  check_heads(heads);
+  for (const Round& round : read_plan(*world_, plan_json).rounds) {
+    rounds_.push_back(make_round(*world_, round, heads));
+  }
+}
+
+const ProgramRound& Program::round(std::int64_t index) const {
+  if (index < 0 || index >= num_rounds()) {
+    bad_input("round", index, "the plan has " + std::to_string(num_rounds()) + " rounds");
+  }
+  return rounds_[static_cast<std::size_t>(index)];
+}
+
+std::int64_t add_program(std::shared_ptr<Program> program) {
+  const std::scoped_lock lock(registry().mutex);
+  registry().programs.emplace(registry().next, std::move(program));
+  return registry().next++;
+}
+
+std::shared_ptr<Program> find_program(std::int64_t handle) {
+  const std::scoped_lock lock(registry().mutex);
+  const auto entry = registry().programs.find(handle);
+  if (entry == registry().programs.end()) {
+    bad_input("schedule", handle, "no such schedule; keep it alive until its forward pass is done");
+  }
+  return entry->second;
+}
+
+void release_program(std::int64_t handle) {
+  std::shared_ptr<Program> last;  // destroyed after the lock is gone
+  const std::scoped_lock lock(registry().mutex);
+  const auto entry = registry().programs.find(handle);
+  if (entry != registry().programs.end()) {
+    last = std::move(entry->second);
+    registry().programs.erase(entry);
+  }
+}
+
+}  // namespace nsp

@@ -1,0 +1,71 @@
+// A plan compiled for one rank: what the attention operator walks, once a layer, without looking at
+// the plan again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "nsp/attention/attention.h"
+#include "nsp/comm/communicator.h"
+#include "nsp/exec/backend.h"
+#include "nsp/exec/heads.h"
+#include "nsp/plan/plan.h"
+
+namespace nsp {
+
+// What the programs of one model share. Counters run over its life; reset them between
+// measurements.
+struct World {
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<AttentionKernel> attention;
+  std::atomic<std::int64_t> attention_calls = 0;  // forward passes of the operator
+
+  void reset_counters();
+};
+
+// One phase of one block, in issue order.
+struct Step {
+  Phase phase = Phase::kCompute;
+  std::size_t block = 0;
+};
+
+struct ProgramRound {
+  std::int64_t tokens = 0;  // rows of this rank, dummy token included
+  std::vector<std::unique_ptr<LevelBackend>>
+      blocks;               // exchanged levels root to leaf, then the leaf
+  std::vector<Step> steps;  // equal on all ranks
+};
+
+// Immutable but for its counter; safe to share between threads.
+class Program {
+ public:
+  // Reads and checks the plan (JSON, nsp-plan/1). Throws BadInput when it is malformed, breaks a
+  // rule, is not feasible, is for another world size, needs what the executor does not have, or
+  // uses a degree that does not divide the heads.
+  Program(std::shared_ptr<World> world, std::string_view plan_json, const Heads& heads);
+
+  World& world() const { return *world_; }
+  const Heads& heads() const { return heads_; }
+  std::int64_t num_rounds() const { return static_cast<std::int64_t>(rounds_.size()); }
+  // Throws BadInput when there is no such round.
+  const ProgramRound& round(std::int64_t index) const;
+
+  std::atomic<std::int64_t> attention_calls = 0;  // forward passes over this plan
+
+ private:
+  std::shared_ptr<World> world_;
+  Heads heads_;
+  std::vector<ProgramRound> rounds_;
+};
+
+// Handles by which the operator's integer argument finds its program; thread-safe. A backward pass
+// that is under way keeps its program alive after the handle is released.
+std::int64_t add_program(std::shared_ptr<Program> program);
+// Throws BadInput for an unknown or released handle.
+std::shared_ptr<Program> find_program(std::int64_t handle);
+void release_program(std::int64_t handle);
+
+}  // namespace nsp

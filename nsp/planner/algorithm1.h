@@ -1,0 +1,34 @@
+// Algorithm 1 of arXiv 2609.22755: beam search over the longest sequences, greedy tail at the
+// leaves.
+//
+// 1. The longest `prefix` sequences, and any others that no leaf could hold, are searched in
+// decreasing
+//    length: from each of `beam` states to every node that meets the token budget (and, if
+//    monotone, has a degree not above the last one's). The states of smallest largest cost survive;
+//    states that differ by a symmetry of the tree count once; ties go to the smaller degree, then
+//    the lower first rank.
+// 2. A beam that empties drops monotony for that sequence; if still nothing fits, the sequence goes
+// to the
+//    node with the smallest resulting token load and the result is infeasible.
+// 3. The rest goes, longest first, to the least-loaded leaf that meets the budget, else to the leaf
+// with
+//    the fewest tokens. Where that breaks the budget, a second completion tries larger nodes for
+//    what no leaf holds (the paper stops at the first).
+// 4. Of the completed states the one of smallest load under the full cost model is returned.
+#pragma once
+
+#include <cstdint>
+
+#include "nsp/planner/problem.h"
+
+namespace nsp {
+
+struct Algorithm1Options {
+  std::int32_t prefix = 64;
+  std::int32_t beam = 8;
+  bool monotone = true;
+};
+
+Solution algorithm1(const Problem& problem, const Algorithm1Options& options);
+
+}  // namespace nsp

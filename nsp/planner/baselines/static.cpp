@@ -1,0 +1,46 @@
+#include "nsp/planner/baselines/static.h"
+
+#include <vector>
+
+namespace nsp {
+namespace {
+
+struct Group {
+  std::int64_t cost = 0;
+  std::int64_t tokens = 0;  // of its fullest rank, each slice rounded up
+};
+
+std::size_t choose(const std::vector<Group>& groups, std::int64_t slice, std::int64_t budget) {
+  std::size_t best = groups.size();
+  std::size_t emptiest = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const bool fits = groups[i].tokens + slice <= budget;
+    if (fits && (best == groups.size() || groups[i].cost < groups[best].cost)) {
+      best = i;
+    }
+    if (groups[i].tokens < groups[emptiest].tokens) {
+      emptiest = i;
+    }
+  }
+  return best == groups.size() ? emptiest : best;
+}
+
+}  // namespace
+
+Solution static_degree(const Problem& problem, std::int32_t degree) {
+  std::vector<Group> groups(static_cast<std::size_t>(problem.world / degree));
+  std::vector<Node> nodes;
+  nodes.reserve(problem.sequences.size());
+  for (const Sequence& sequence : problem.sequences) {
+    const std::int64_t slice = (sequence.tokens + degree - 1) / degree;
+    const std::size_t chosen = choose(groups, slice, problem.token_budget);
+    Group& group = groups[chosen];
+    group.cost += group.tokens == 0 ? opening_share(*problem.model, sequence.tokens, degree)
+                                    : share(*problem.model, sequence.tokens, degree);
+    group.tokens += slice;
+    nodes.push_back({.first_rank = static_cast<std::int32_t>(chosen) * degree, .degree = degree});
+  }
+  return score(problem, nodes);
+}
+
+}  // namespace nsp

@@ -1,0 +1,14 @@
+// Static sequence parallelism: one degree for all sequences, as most systems run it.
+#pragma once
+
+#include <cstdint>
+
+#include "nsp/planner/problem.h"
+
+namespace nsp {
+
+// Longest first, each onto the least-loaded group of `degree` ranks that stays within the token
+// budget, else onto the one with the fewest tokens (the result is then infeasible).
+Solution static_degree(const Problem& problem, std::int32_t degree);
+
+}  // namespace nsp

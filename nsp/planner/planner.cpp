@@ -1,0 +1,121 @@
+#include "nsp/planner/planner.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "nsp/cost/evaluate.h"
+#include "nsp/plan/make_plan.h"
+#include "nsp/planner/algorithm1.h"
+#include "nsp/planner/baselines/static.h"
+#include "nsp/planner/bound.h"
+#include "nsp/planner/request.h"
+#include "nsp/planner/rounds.h"
+
+namespace nsp {
+namespace {
+
+// Static with the degree of least load among those that hold every sequence.
+std::vector<Solution> best_static(const Problem& batch) {
+  std::vector<Solution> best;
+  for (const std::int32_t degree : batch.model->allowed_degrees(batch.sp_max)) {
+    if ((batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
+      continue;
+    }
+    std::vector<Solution> rounds = plan_rounds(
+        batch, [degree](const Problem& problem) { return static_degree(problem, degree); });
+    if (best.empty() || total_load(rounds) < total_load(best)) {
+      best = std::move(rounds);
+    }
+  }
+  return best;
+}
+
+std::vector<Solution> solve(const Problem& batch,
+                            const PlanRequest& request,
+                            const Choice& choice) {
+  if (batch.sequences.empty()) {
+    return {};
+  }
+  if (choice.kind == PlannerKind::kAlgorithm1) {
+    const Algorithm1Options options{
+        .prefix = request.prefix, .beam = request.beam, .monotone = request.monotone};
+    return plan_rounds(batch, [&](const Problem& problem) { return algorithm1(problem, options); });
+  }
+  if (choice.degree == 0) {
+    return best_static(batch);
+  }
+  return plan_rounds(batch,
+                     [&](const Problem& problem) { return static_degree(problem, choice.degree); });
+}
+
+std::vector<std::vector<Placement>> placements(std::vector<Solution> rounds) {
+  std::vector<std::vector<Placement>> result;
+  for (Solution& round : rounds) {
+    result.push_back(std::move(round.placements));
+  }
+  return result;
+}
+
+double bound_seconds(const CostModel& model, const Plan& plan, const Kept& kept) {
+  std::vector<std::int64_t> tokens;
+  for (const Sequence& sequence : kept.sequences) {
+    tokens.push_back(sequence.tokens);
+  }
+  const std::int64_t budget = plan.feasible ? plan.token_budget : 0;
+  return static_cast<double>(lower_bound(model, tokens, plan.world, plan.sp_max, budget)) / 1e9;
+}
+
+std::int32_t ranks_per_host(const PlanRequest& request, const Profile& profile) {
+  return request.ranks_per_host > 0 ? request.ranks_per_host
+                                    : static_cast<std::int32_t>(std::min<std::int64_t>(
+                                          profile.ranks_per_host, request.world));
+}
+
+PlanResult plan_checked(const PlanRequest& request,
+                        const Choice& choice,
+                        const ModelShape& shape,
+                        const Profile& profile) {
+  const PlanSettings settings{.world = request.world,
+                              .sp_max = request.sp_max,
+                              .ranks_per_host = ranks_per_host(request, profile),
+                              .token_budget = token_budget(request),
+                              .planner = request.planner,
+                              .effort = request.effort,
+                              .model_hash = model_hash(shape),
+                              .profile_hash = profile_hash(profile)};
+  const std::int32_t largest = choice.degree > 0 ? choice.degree : request.sp_max;
+  const Kept kept = keep(request, largest, settings.token_budget);
+  if (!kept.why_infeasible.empty()) {
+    PlanResult none{.plan = make_plan(settings, {}), .why_infeasible = kept.why_infeasible};
+    none.plan.feasible = false;
+    seal(none.plan);
+    return none;
+  }
+  const CostModel model(shape, profile, settings.ranks_per_host);
+  const Problem batch{.model = &model,
+                      .world = request.world,
+                      .sp_max = request.sp_max,
+                      .token_budget = settings.token_budget,
+                      .sequences = kept.sequences};
+  PlanResult result{
+      .plan = make_plan(settings, placements(solve(batch, request, choice)), kept.dropped),
+      .why_infeasible = ""};
+  result.plan.predicted = predicted(evaluate(model, result.plan));
+  result.plan.bound_seconds = bound_seconds(model, result.plan, kept);
+  return result;
+}
+
+}  // namespace
+
+PlanResult plan(const PlanRequest& request, const ModelShape& shape, const Profile& profile) {
+  const auto start = std::chrono::steady_clock::now();
+  check(shape);
+  check(profile);
+  check(request, shape);
+  PlanResult result = plan_checked(request, parse_planner(request), shape, profile);
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  result.plan.planning_ms = spent.count();
+  return result;
+}
+
+}  // namespace nsp

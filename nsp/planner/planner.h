@@ -1,0 +1,48 @@
+// The planners' front door: lengths and settings in, a checked plan with prediction and bound out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nsp/cost/profile.h"
+#include "nsp/plan/plan.h"
+#include "nsp/workload/model_shape.h"
+
+namespace nsp {
+
+// What to do with a sequence longer than sp_max x token_budget.
+enum class OverLength : std::uint8_t { kError, kSkip, kTruncate };
+
+OverLength parse_over_length(const std::string& name);  // error, skip, truncate
+
+struct PlanRequest {
+  std::vector<std::int64_t> lengths;  // tokens, each >= 1; none: a valid empty plan without rounds
+  std::int32_t world = 1;
+  std::int32_t ranks_per_host = 0;  // 0: the profile's
+  std::int32_t sp_max = 1;
+  std::int64_t token_budget = 0;       // tokens a rank a round; 0: ceil(1.2 x all tokens / world)
+  std::string planner = "algorithm1";  // algorithm1, static, static:K
+  std::string effort = "default";      // fast, default, thorough: work limits of searching planners
+  OverLength over_length = OverLength::kError;
+  std::int32_t prefix = 64;  // algorithm1: longest sequences that are searched
+  std::int32_t beam = 8;     // algorithm1: states kept
+  bool monotone = true;      // algorithm1: degrees never grow along the sorted sequences
+};
+
+// plan.feasible == false: the budget does not hold, and why_infeasible says which sequence or rank
+// and what would fit; such a plan must not be executed (it may be without rounds).
+struct PlanResult {
+  Plan plan;
+  std::string why_infeasible;
+};
+
+// The names that PlanRequest::planner accepts.
+std::vector<std::string> planner_names();
+
+// Deterministic: same inputs, same plan, whatever machine, thread or time; only planning_ms
+// differs. Throws BadInput for a request that no batch could satisfy (tree, heads, lengths, names).
+// Safe to call from several threads.
+PlanResult plan(const PlanRequest& request, const ModelShape& shape, const Profile& profile);
+
+}  // namespace nsp

@@ -1,0 +1,39 @@
+// A request after its checks: what planners may take for granted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nsp/planner/planner.h"
+#include "nsp/planner/problem.h"
+
+namespace nsp {
+
+enum class PlannerKind : std::uint8_t { kAlgorithm1, kStatic };
+
+struct Choice {
+  PlannerKind kind = PlannerKind::kAlgorithm1;
+  std::int32_t degree = 0;  // static:K; 0: the best one
+};
+
+// Throws BadInput: settings that no batch could satisfy.
+void check(const PlanRequest& request, const ModelShape& shape);
+
+// Throws BadInput for a name not in planner_names(), or a degree the tree does not have.
+Choice parse_planner(const PlanRequest& request);
+
+// token_budget, or its default: ceil(1.2 x tokens / world).
+std::int64_t token_budget(const PlanRequest& request);
+
+// The batch after the over-length policy.
+struct Kept {
+  std::vector<Sequence> sequences;  // longest first
+  std::vector<Dropped> dropped;
+  std::string why_infeasible;  // policy error and something is too long
+};
+
+// `degree`: the largest that the planner may use.
+Kept keep(const PlanRequest& request, std::int32_t degree, std::int64_t budget);
+
+}  // namespace nsp

@@ -1,0 +1,153 @@
+"""`nsp.init`: the world, its settings, a process group of its own, and proof that the executor works on
+it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from nsp._native import execution
+from nsp.agreement import Agreement, Entry
+from nsp.planning import Plan
+from nsp.settings import Settings, check_settings, make_settings
+
+_names = count()
+
+
+@dataclass(eq=False)
+class Context:
+    """One world of ranks. Holds its process group until `close`; no process-global state."""
+
+    settings: Settings
+    rank: int
+    device: torch.device
+    group: dist.ProcessGroup
+    world: Any  # nsp._exec.World
+    timeout: timedelta
+    name: str
+    modules: weakref.WeakSet[torch.nn.Module] = field(
+        default_factory=weakref.WeakSet
+    )  # attached attention modules
+    _channels: Any = field(default_factory=count)
+
+    @property
+    def world_size(self) -> int:
+        return self.settings.world
+
+    @property
+    def attached(self) -> bool:
+        """True while an attached model is alive."""
+        return len(self.modules) > 0
+
+    def schedule(self, plan: Plan | bytes) -> Any:
+        """Compiles a plan for this world: an `nsp._exec.Schedule`, freed with its last reference."""
+        shape = self.settings.shape
+        data = plan.json if isinstance(plan, Plan) else plan
+        return execution().Schedule(self.world, data, shape["heads"], shape["kv_heads"])
+
+    def agreement(self, what: str, remedy: str) -> Agreement:
+        """A channel of its own over the store; all ranks ask for theirs in the same order."""
+        name = f"{self.name}/{next(self._channels)}/{what}"
+        return Agreement(_store(), name, self.rank, self.world_size, self.timeout, remedy)
+
+    def close(self) -> None:
+        """Gives the process group back. Call it on all ranks, after the last step."""
+        self.world = None
+        dist.destroy_process_group(self.group)
+
+
+def init(
+    mesh: Any,
+    config: Any,
+    *,
+    sp_max: int,
+    token_budget: int | None = None,
+    planner: str = "algorithm1",
+    profile: str | None = None,
+    ranks_per_host: int | None = None,
+    over_length: str = "error",
+    self_check: bool = True,
+    replicas: bool = False,
+    timeout: timedelta = timedelta(minutes=10),
+) -> Context:
+    """Makes the context of the ranks that FSDP shards over. Collective over these ranks.
+
+    mesh: 1-D DeviceMesh, ProcessGroup, or None for all ranks. config: a Hugging Face config, or a ModelShape
+    as a dict. sp_max: largest degree, a power of two that divides the world and the heads. token_budget: most
+    tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up). profile: a preset's
+    name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. replicas: allow a mesh that covers
+    only part of the job's ranks.
+
+    ValueError: a bad argument, before any collective. RuntimeError: ranks with other settings, or a failed
+    self-check.
+    """
+    group, ranks = _ranks_of(mesh)
+    if len(ranks) < dist.get_world_size() and not replicas:
+        raise ValueError(
+            f"mesh: it covers {len(ranks)} of {dist.get_world_size()} ranks, and small worlds side "
+            f"by side lose balance; "
+            "pass the mesh of all ranks, or replicas=True when the rest are data-parallel replicas"
+        )
+    device = _device_of(mesh)
+    settings = make_settings(
+        len(ranks),
+        config,
+        device.type,
+        sp_max=sp_max,
+        token_budget=token_budget,
+        planner=planner,
+        profile=profile,
+        ranks_per_host=ranks_per_host,
+        over_length=over_length,
+    )
+    check_settings(settings)
+    name = f"world-{ranks[0]}-{next(_names)}"
+    rank = dist.get_rank(group)
+    _compare(settings, name, rank, timeout)
+    own = dist.new_group(ranks, timeout=timeout, use_local_synchronization=len(ranks) < dist.get_world_size())
+    world = execution().World(own.group_name)
+    context = Context(settings, rank, device, own, world, timeout, name)
+    if self_check:
+        from nsp.self_check import run
+
+        run(context)
+    return context
+
+
+def _ranks_of(mesh: Any) -> tuple[dist.ProcessGroup | None, list[int]]:
+    if mesh is None:
+        return None, list(range(dist.get_world_size()))
+    if isinstance(mesh, dist.DeviceMesh):
+        if mesh.ndim != 1:
+            raise ValueError(
+                f"mesh: it has {mesh.ndim} dimensions; pass the one that FSDP shards over, mesh['fsdp']"
+            )
+        mesh = mesh.get_group()
+    return mesh, dist.get_process_group_ranks(mesh)
+
+
+def _device_of(mesh: Any) -> torch.device:
+    kind = mesh.device_type if isinstance(mesh, dist.DeviceMesh) else None
+    if kind is None:
+        kind = "cuda" if torch.cuda.is_available() and "nccl" in dist.get_backend() else "cpu"
+    return torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
+
+
+def _compare(settings: Settings, name: str, rank: int, timeout: timedelta) -> None:
+    remedy = "call nsp.init with the same arguments everywhere"
+    Agreement(_store(), f"{name}/settings", rank, settings.world, timeout, remedy).compare(
+        Entry(asdict(settings))
+    )
+
+
+def _store() -> Any:
+    """A connection of its own: a blocked wait must not hold up the store's other users."""
+    store: Any = dist.distributed_c10d._get_default_store()
+    return store.clone()

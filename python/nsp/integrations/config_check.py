@@ -1,0 +1,92 @@
+"""What a Hugging Face config must not ask for, and the model shape it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+FIELDS = {
+    "attn_logit_softcapping": None,
+    "final_logit_softcapping": None,
+    "logit_scale": 1,
+    "logits_scaling": 1,
+}
+
+
+def check_config(config: Any) -> None:
+    """ValueError, one sentence with field, value and remedy, for anything the executor or the loss does not
+    do.
+    """
+    for where, rope in _ropes(config):
+        kind = rope.get("rope_type", rope.get("type", "default"))
+        if kind in ("dynamic", "longrope"):
+            raise ValueError(
+                f"{where}: rope type {kind!r} depends on a rank's own longest position, so ranks would "
+                f"disagree; "
+                "use default, linear, yarn or llama3"
+            )
+    dropout = getattr(config, "attention_dropout", None) or 0.0
+    if dropout > 0:
+        raise ValueError(f"attention_dropout: {dropout} is not supported; set it to 0.0")
+    for name, harmless in FIELDS.items():
+        value = getattr(config, name, None)
+        if value is not None and value != harmless:
+            raise ValueError(f"{name}: {value} is not supported; use a model without it")
+    if getattr(config, "model_type", "") == "gpt_oss":
+        raise ValueError(
+            "model_type: 'gpt_oss' has attention sinks, which are not supported; use a model without them"
+        )
+    _check_layers(config)
+
+
+def _ropes(config: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    found = []
+    for name in ("rope_parameters", "rope_scaling"):
+        value = getattr(config, name, None)
+        if isinstance(value, Mapping):
+            nested = [v for v in value.values() if isinstance(v, Mapping)]  # one set for each type of layer
+            found += [(name, rope) for rope in (nested or [value])]
+    return found
+
+
+def _check_layers(config: Any) -> None:
+    types = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)
+    if types is not None:
+        other = sorted({t for t in types if t not in ("full_attention", "attention")})
+        if other:
+            raise ValueError(
+                f"layer_types: {other} are not supported; use a model with full_attention layers only"
+            )
+        return
+    window = getattr(config, "sliding_window", None)
+    if window is not None and getattr(config, "use_sliding_window", True):
+        raise ValueError(
+            f"sliding_window: {window} is not supported; set it to None to attend to the whole sequence"
+        )
+
+
+def model_shape(config: Any) -> dict[str, Any]:
+    """The planner's ModelShape (nsp/workload/model_shape.h) of a config. ValueError: see `check_config`."""
+    config = config.get_text_config() if hasattr(config, "get_text_config") else config
+    check_config(config)
+    heads = config.num_attention_heads
+    experts = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 0
+    width = getattr(config, "moe_intermediate_size", None) if experts else None
+    return {
+        "name": getattr(config, "model_type", "custom"),
+        "layers": config.num_hidden_layers,
+        "hidden": config.hidden_size,
+        "heads": heads,
+        "kv_heads": getattr(config, "num_key_value_heads", None) or heads,
+        "head_dim": getattr(config, "head_dim", None) or config.hidden_size // heads,
+        "experts": experts,
+        "top_k": (getattr(config, "num_experts_per_tok", None) or 0) if experts else 0,
+        "intermediate": width or config.intermediate_size,
+        "vocabulary": config.vocab_size,
+        "bytes_per_value": _bytes(config),
+    }
+
+
+def _bytes(config: Any) -> int:
+    dtype = str(getattr(config, "dtype", None) or getattr(config, "torch_dtype", None) or "bfloat16")
+    return {"float64": 8, "float32": 4}.get(dtype.removeprefix("torch."), 2)

@@ -1,0 +1,226 @@
+"""`nsp.attach`: nested attention and the chunked loss for one Hugging Face model.
+
+The attention function is registered in AttentionInterface only: a name that the mask interface does not know
+gets no mask at all. It finds the plan in the keyword `nsp_plan` of `model(...)`. Head and loss: in a planned
+call with labels the head hands hidden states on, and `model.loss_function` does projection and cross entropy
+in chunks of rows. Shapes: T tokens of a rank, H query heads, K KV heads, D head_dim.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import AttentionInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+from nsp.context import Context
+from nsp.integrations.config_check import check_config, model_shape
+from nsp.loss import linear_cross_entropy
+from nsp.row_plan import RowPlan
+
+NAME = "nsp"
+__all__ = ["NAME", "attach", "attention", "model_shape"]
+
+
+def attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    nsp_plan: RowPlan | None = None,
+    **keywords: Any,
+) -> tuple[torch.Tensor, None]:
+    """(1, H, T, D), (1, K, T, D) x 2 -> (1, T, H, D). Without a plan: the model's usual attention over the
+    row (SDPA).
+    """
+    if nsp_plan is None:
+        _check_plain(query, key, attention_mask)
+        out: tuple[torch.Tensor, None] = sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **keywords
+        )
+        return out
+    if module not in nsp_plan.context.modules:
+        raise ValueError(
+            "nsp_plan: this model is not attached to the plan's context; call nsp.attach(model, ctx)"
+        )
+    _check_call(module, query, attention_mask, dropout, keywords)
+    q_THD, k_TKD, v_TKD = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    out_THD = torch.ops.nsp.attention(
+        q_THD, k_TKD, v_TKD, nsp_plan.schedule.handle, nsp_plan.round, float(scale)
+    )
+    return out_THD[None], None
+
+
+def _check_call(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    mask: torch.Tensor | None,
+    dropout: float,
+    keywords: dict[str, Any],
+) -> None:
+    if query.shape[0] != 1:
+        raise ValueError(
+            f"input_ids: a planned row is one batch entry, got {query.shape[0]}; pass row.inputs as they are"
+        )
+    if mask is not None:
+        raise ValueError(
+            "attention_mask: a planned row takes none, the plan says which tokens attend; leave it out"
+        )
+    if dropout > 0:
+        raise ValueError(f"dropout: {dropout} in attention is not supported; set attention_dropout to 0.0")
+    for name in ("sliding_window", "softcap", "s_aux"):
+        if keywords.get(name) is not None:
+            raise ValueError(
+                f"{name}: {keywords[name]} is not supported in a planned row; use a model without it"
+            )
+    causal = keywords.get("is_causal")
+    if not (getattr(module, "is_causal", True) if causal is None else causal):
+        raise ValueError("is_causal: False is not supported; nested attention is causal inside each sequence")
+
+
+def _check_plain(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None) -> None:
+    if mask is None and 1 < query.shape[2] != key.shape[2]:
+        raise ValueError(
+            f"cache: {query.shape[2]} new tokens on {key.shape[2]} keys need a mask, which "
+            f"attention 'nsp' does not build; "
+            "prefill in one piece, or call model.set_attn_implementation('sdpa') to generate"
+        )
+
+
+class _Attachment:
+    """The hooks on one model. `row` is set while a planned call with labels runs."""
+
+    def __init__(self, model: Any, context: Context) -> None:
+        self.context = context
+        self.row: RowPlan | None = None
+        self.head = model.get_output_embeddings()
+        self.project = self.head.forward
+        self.plain_loss = model.loss_function
+        self.head.forward = self.head_forward
+        model.loss_function = self.loss
+        model.register_forward_pre_hook(self.enter, with_kwargs=True, prepend=True)
+        model.register_forward_hook(self.leave, with_kwargs=True, always_call=True)
+
+    def enter(self, model: Any, args: Any, keywords: dict[str, Any]) -> None:
+        row = keywords.get("nsp_plan")
+        if row is None:
+            _check_plain_inputs(keywords)
+        elif keywords.get("output_router_logits"):
+            raise ValueError("output_router_logits: True is not supported in a planned call; leave it out")
+        self.row = row if keywords.get("labels") is not None else None
+
+    def leave(self, model: Any, args: Any, keywords: dict[str, Any], output: Any) -> Any:
+        planned, self.row = self.row, None
+        if planned is None or output is None:
+            return output
+        if isinstance(output, tuple):  # return_dict=False: (loss, what the head gave, ...)
+            return (output[0], *output[2:])
+        return type(output)(**{name: value for name, value in output.items() if name != "logits"})
+
+    def head_forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = hidden if self.row is not None else self.project(hidden)
+        return out
+
+    def loss(
+        self,
+        logits: torch.Tensor,
+        labels: torch.Tensor,
+        vocab_size: int,
+        num_items_in_batch: Any = None,
+        shift_labels: torch.Tensor | None = None,
+        **keywords: Any,
+    ) -> torch.Tensor:
+        if self.row is None:
+            plain: torch.Tensor = self.plain_loss(
+                logits,
+                labels,
+                vocab_size,
+                num_items_in_batch=num_items_in_batch,
+                shift_labels=shift_labels,
+                **keywords,
+            )
+            return plain
+        if shift_labels is None:
+            raise ValueError(
+                "shift_labels: missing; a slice's last target is on another rank, pass row.inputs as they are"
+            )
+        total = linear_cross_entropy(logits.flatten(0, -2), self.head.weight, shift_labels.flatten())
+        if num_items_in_batch is not None:  # Trainer multiplies by the number of ranks itself
+            return total / num_items_in_batch
+        if self.row.targets is None:
+            raise ValueError(
+                "targets: unknown for this step of masked data; take steps from nsp.loader, or give "
+                "dataset.targets"
+            )
+        return total * (self.context.world_size / max(self.row.targets, 1))
+
+
+def _check_plain_inputs(keywords: dict[str, Any]) -> None:
+    mask, positions = keywords.get("attention_mask"), keywords.get("position_ids")
+    remedy = "call model.set_attn_implementation('sdpa') for such a batch"
+    if isinstance(mask, torch.Tensor) and not bool(mask.all()):
+        raise ValueError(
+            f"attention_mask: padding without a plan is not supported by attention 'nsp'; {remedy}"
+        )
+    if positions is not None and positions.shape[-1] > 1 and bool((positions.diff(dim=-1) != 1).any()):
+        raise ValueError(
+            f"position_ids: packed sequences without a plan would attend to each other; {remedy}"
+        )
+
+
+def attach(model: Any, context: Context) -> None:
+    """Makes `model(**row.inputs)` nested sequence parallel. This model only; before or after `fully_shard`.
+
+    In a planned call with labels `loss` is world x (this rank's summed token losses) / (targets of the whole
+    step): averaged over ranks and summed over rounds, the one-process mean; `logits` are left out of the
+    output. ValueError: attached before, another config than the context's, or a model that does not fit.
+    """
+    if getattr(model, "_nsp_attached", False):
+        raise ValueError(
+            f"model: this {type(model).__name__} is attached already; call nsp.attach once a model"
+        )
+    check_config(model.config)
+    if getattr(model.config, "output_router_logits", False):
+        raise ValueError(
+            "output_router_logits: True adds a router loss of the local row; set it to False in the config"
+        )
+    _check_same(model_shape(model.config), context.settings.shape)
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    if head is None or getattr(head, "bias", None) is not None:
+        raise ValueError(
+            f"model: {type(model).__name__} has no language head without bias; use a *ForCausalLM model"
+        )
+    layers = [
+        m for m in model.modules() if getattr(m, "layer_idx", None) is not None and hasattr(m, "is_causal")
+    ]
+    if len(layers) != model.config.num_hidden_layers:
+        raise ValueError(
+            f"model: {type(model).__name__} has {len(layers)} attention modules for "
+            f"{model.config.num_hidden_layers} layers; "
+            "use a model whose every layer goes through the attention interface"
+        )
+    model.set_attn_implementation(NAME)
+    if model.config._attn_implementation != NAME:
+        raise ValueError(
+            f"model: {type(model).__name__} does not go through the attention interface; use one that does"
+        )
+    for layer in layers:
+        context.modules.add(layer)
+    model._nsp_attached = True
+    _Attachment(model, context)
+
+
+def _check_same(mine: dict[str, Any], contexts: dict[str, Any]) -> None:
+    for name, value in mine.items():
+        if name not in ("name", "bytes_per_value") and contexts.get(name) != value:
+            raise ValueError(
+                f"model: its {name} is {value} but the context was made for {contexts.get(name)}; init anew"
+            )
+
+
+AttentionInterface.register(NAME, attention)

@@ -1,0 +1,161 @@
+"""A plan as a typed value, and `plan`, which makes one from lengths. No torch here.
+
+`Plan.json` keeps the exact bytes that C++ wrote: they are what enters the executor and what the hash is of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from nsp._native import core
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One sequence on one node of the tree."""
+
+    sequence: int  # index in the batch
+    tokens: int  # kept tokens
+    first_rank: int
+    degree: int
+    backend: str  # local, ulysses
+    ulysses_degree: int = 1
+    mark: str = "recompute"
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A sequence that was skipped (kept 0) or truncated."""
+
+    sequence: int
+    tokens: int
+    kept: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What the cost model expects: `seconds` of the step, `forward` and `backward` seconds of one layer."""
+
+    seconds: float = 0.0
+    forward: float = 0.0
+    backward: float = 0.0
+    tokens_max: int = 0
+    bytes_max: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All rounds of one optimizer step (nsp-plan/1). Not feasible: `why` says which sequence or rank, and the
+    remedy.
+    """
+
+    world: int
+    ranks_per_host: int
+    sp_max: int
+    token_budget: int
+    planner: str
+    feasible: bool
+    num_sequences: int
+    num_tokens: int
+    rounds: tuple[tuple[Placement, ...], ...]
+    dropped: tuple[Dropped, ...]
+    predicted: Predicted
+    bound_seconds: float  # one layer, forward + backward
+    hash: str
+    planning_ms: float
+    json: bytes = field(repr=False)
+    why: str = ""
+
+    @classmethod
+    def from_json(cls, data: bytes | str, why: str = "") -> Plan:
+        """Reads nsp-plan/1. ValueError: not a plan of this format."""
+        raw = data.encode() if isinstance(data, str) else bytes(data)
+        try:
+            return _from_value(json.loads(raw), raw, why)
+        except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"plan: not a nsp-plan/1 document ({error}); write one with nsp.plan") from error
+
+    def to_json(self) -> bytes:
+        """The exact bytes the plan was read from."""
+        return self.json
+
+    @property
+    def degrees(self) -> dict[int, int]:
+        """Number of sequences on each degree, all rounds."""
+        count = Counter(p.degree for placements in self.rounds for p in placements)
+        return dict(sorted(count.items()))
+
+    @property
+    def bound_step_seconds(self) -> float:
+        """`bound_seconds` on the scale of `predicted.seconds`: attention's load replaced by its lower
+        bound.
+        """
+        load = self.predicted.forward + self.predicted.backward
+        return self.predicted.seconds * self.bound_seconds / load if load > 0 else 0.0
+
+    def check(self) -> list[str]:
+        """Broken rules, one sentence each; empty when the plan may be executed."""
+        return list(core().check(self.json))
+
+
+def _from_value(value: dict[str, Any], raw: bytes, why: str) -> Plan:
+    if value["format"] != "nsp-plan/1":
+        raise KeyError(f"format is {value['format']!r}")
+    return Plan(
+        world=value["world"],
+        ranks_per_host=value["ranks_per_host"],
+        sp_max=value["sp_max"],
+        token_budget=value["token_budget"],
+        planner=value["planner"],
+        feasible=value["feasible"],
+        num_sequences=value["num_sequences"],
+        num_tokens=value["num_tokens"],
+        rounds=tuple(tuple(Placement(**p) for p in r["placements"]) for r in value["rounds"]),
+        dropped=tuple(Dropped(**d) for d in value["dropped"]),
+        predicted=Predicted(**value["predicted"]),
+        bound_seconds=value["bound"]["seconds"],
+        hash=value["hash"],
+        planning_ms=value["planning_ms"],
+        json=raw,
+        why=why,
+    )
+
+
+def plan(
+    lengths: Iterable[int],
+    *,
+    world: int,
+    sp_max: int,
+    model: str,
+    profile: str,
+    ranks_per_host: int | None = None,
+    token_budget: int = 0,
+    planner: str = "algorithm1",
+    effort: str = "default",
+    over_length: str = "error",
+) -> Plan:
+    """Plans one batch.
+
+    lengths: tokens of each sequence. model, profile: a preset's name, a JSON file's path, or JSON text.
+    token_budget: most tokens a rank holds in a round; 0: 1.2 x all tokens / world, rounded up.
+    over_length: error, skip or truncate.
+    No fit is an answer: `feasible` is False and `why` holds the sentence. ValueError: a bad argument.
+    """
+    data, why = core().plan(
+        [int(length) for length in lengths],
+        world=world,
+        sp_max=sp_max,
+        ranks_per_host=ranks_per_host or world,
+        token_budget=token_budget,
+        planner=planner,
+        effort=effort,
+        model=model,
+        profile=profile,
+        over_length=over_length,
+    )
+    return Plan.from_json(data, why)

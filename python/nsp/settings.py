@@ -1,0 +1,100 @@
+"""What must be equal on all ranks, and what it may not be: checked before any rank waits for another."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nsp._native import core
+
+OVER_LENGTH = ("error", "skip", "truncate")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What must be equal on all ranks. `model` is a ModelShape as JSON text."""
+
+    world: int
+    sp_max: int
+    ranks_per_host: int
+    token_budget: int | None  # tokens a rank and round; None: from tokens_per_step
+    planner: str
+    profile: str
+    over_length: str
+    model: str
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        value: dict[str, Any] = json.loads(self.model)
+        return value
+
+
+def make_settings(
+    world: int,
+    config: Any,
+    device_type: str,
+    *,
+    sp_max: int,
+    token_budget: int | None = None,
+    planner: str = "algorithm1",
+    profile: str | None = None,
+    ranks_per_host: int | None = None,
+    over_length: str = "error",
+) -> Settings:
+    """Fills in the defaults. ValueError: a model that the executor cannot run."""
+    return Settings(
+        world=world,
+        sp_max=sp_max,
+        ranks_per_host=ranks_per_host or _ranks_per_host(world),
+        token_budget=token_budget,
+        planner=planner,
+        profile=profile or ("cpu-gloo" if device_type == "cpu" else "h200"),
+        over_length=over_length,
+        model=json.dumps(_shape(config), sort_keys=True),
+    )
+
+
+def check_settings(settings: Settings) -> None:
+    """ValueError, one sentence, for a setting that cannot work; no communication."""
+    world, sp_max = settings.world, settings.sp_max
+    if sp_max < 1 or sp_max & (sp_max - 1):
+        raise ValueError(f"sp_max: {sp_max} is not a power of two; use 1, 2, 4, ... up to {world}")
+    if world % sp_max:
+        fitting = [d for d in (1 << i for i in range(20)) if world % d == 0]
+        raise ValueError(f"sp_max: {sp_max} does not divide the world of {world} ranks; use one of {fitting}")
+    heads = settings.shape["heads"]
+    allowed = list(core().allowed_degrees(heads, sp_max))
+    if sp_max not in allowed:
+        raise ValueError(
+            f"sp_max: {sp_max} does not divide the model's {heads} heads; allowed degrees are {allowed}"
+        )
+    if settings.over_length not in OVER_LENGTH:
+        raise ValueError(f"over_length: {settings.over_length!r} is not one of {', '.join(OVER_LENGTH)}")
+    if settings.token_budget is not None and settings.token_budget < 1:
+        raise ValueError(
+            f"token_budget: {settings.token_budget} is not positive; give tokens a rank, or None"
+        )
+    if world % settings.ranks_per_host:
+        raise ValueError(
+            f"ranks_per_host: {settings.ranks_per_host} does not divide the world of {world} ranks"
+        )
+    # An empty plan makes the C++ side look at planner, profile and model before anything starts.
+    fields = asdict(settings)
+    fields.update(token_budget=settings.token_budget or 0)
+    core().plan([], **fields)
+
+
+def _shape(config: Any) -> dict[str, Any]:
+    if isinstance(config, Mapping):
+        return dict(config)
+    from nsp.integrations.hugging_face import model_shape
+
+    return model_shape(config)
+
+
+def _ranks_per_host(world: int) -> int:
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", world))
+    return local if 0 < local <= world and world % local == 0 else world

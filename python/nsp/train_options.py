@@ -1,0 +1,89 @@
+"""The options of `nsp.train`, and what they may not be: one sentence each, before any rank waits for
+another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+
+
+def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="nsp.train", description="Train a small Qwen3-MoE with nested sequence parallelism."
+    )
+    add = parser.add_argument
+    add("--corpus", metavar="DIR", help="folder of text files (default: Python's standard library)")
+    add("--steps", type=int, default=20, help="optimizer steps (20)")
+    add("--tokens-per-step", type=int, default=24576, help="tokens of one optimizer step, all ranks (24576)")
+    add("--max-length", type=int, default=16384, help="longest sample, tokens; longer ones are cut (16384)")
+    add("--sp-max", type=int, default=None, help="largest degree (4, or the largest that divides the world)")
+    add(
+        "--token-budget",
+        type=int,
+        default=None,
+        help="most tokens a rank holds (1.2 x tokens a step / ranks)",
+    )
+    add("--planner", default="algorithm1", help="algorithm1, static (best degree) or static:K (algorithm1)")
+    add("--profile", default=None, help="preset or file of the cost profile (cpu-gloo on CPUs, h200 on GPUs)")
+    add("--name", default="train", help="results go to runs/NAME (train)")
+    add("--seed", type=int, default=0, help="of weights and order (0)")
+    add("--lr", type=float, default=3e-3, help="peak learning rate of AdamW (3e-3)")
+    add("--layers", type=int, default=4, help="decoder layers (4)")
+    add("--hidden", type=int, default=128, help="width of the model (128)")
+    add("--heads", type=int, default=8, help="query heads (8)")
+    add("--kv-heads", type=int, default=2, help="key and value heads (2)")
+    add("--head-dim", type=int, default=16, help="width of a head (16)")
+    add("--experts", type=int, default=8, help="experts a layer, two of them used by a token (8)")
+    return check_options(parser.parse_args(arguments))
+
+
+def check_options(args: argparse.Namespace) -> argparse.Namespace:
+    """ValueError, one sentence, for an option that cannot work."""
+    counts = (
+        "steps",
+        "tokens_per_step",
+        "max_length",
+        "layers",
+        "hidden",
+        "heads",
+        "kv_heads",
+        "head_dim",
+        "experts",
+    )
+    for name in counts:
+        if getattr(args, name) < 1:
+            raise ValueError(
+                f"--{name.replace('_', '-')}: {getattr(args, name)} is not positive; give a number from 1"
+            )
+    if not args.lr > 0:
+        raise ValueError(f"--lr: {args.lr} is not positive; give a learning rate such as 3e-3")
+    if args.heads % args.kv_heads:
+        raise ValueError(f"--kv-heads: {args.kv_heads} does not divide the {args.heads} heads; use a divisor")
+    if args.experts < 2:
+        raise ValueError(f"--experts: {args.experts} is too few, a token uses two; use at least 2")
+    if args.max_length > args.tokens_per_step:
+        raise ValueError(
+            f"--max-length: {args.max_length} is more than the {args.tokens_per_step} tokens of a "
+            f"step; lower it"
+        )
+    if os.sep in args.name or args.name in ("", ".", ".."):
+        raise ValueError(f"--name: {args.name!r} is not a folder's name; use letters and digits")
+    return args
+
+
+def default_sp_max(world: int, heads: int) -> int:
+    """4, or the largest smaller degree that the world and the heads allow."""
+    return max(d for d in (1, 2, 4) if world % d == 0 and heads % d == 0)
+
+
+def default_budget(args: argparse.Namespace, world: int) -> int | None:
+    """One degree for all needs room for the longest sample on its ranks beside its share of the rest."""
+    if args.token_budget is not None or not args.planner.startswith("static:"):
+        return int(args.token_budget) if args.token_budget is not None else None
+    degree = args.planner.removeprefix("static:")
+    if not degree.isdigit() or int(degree) < 1:
+        raise ValueError(f"--planner: {args.planner!r} names no degree; use static:K with K = 1, 2, 4, ...")
+    share = -(-12 * args.tokens_per_step // (10 * world))
+    return int(max(share, -(-12 * args.max_length // (10 * int(degree)))))

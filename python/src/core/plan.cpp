@@ -1,0 +1,152 @@
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <pybind11/stl.h>
+
+#include "bind.h"
+#include "nsp/base/error.h"
+#include "nsp/plan/check.h"
+#include "nsp/plan/layout.h"
+#include "nsp/plan/make_plan.h"
+#include "nsp/plan/plan_json.h"
+#include "nsp/plan/plan_text.h"
+
+namespace py = pybind11;
+
+namespace nsp {
+namespace {
+
+using Given = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t>;
+using RowEntry = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
+
+const Round& round_of(const Plan& plan, std::int64_t round) {
+  if (round < 0 || round >= std::ssize(plan.rounds)) {
+    bad_input("round", round, "must be below the plan's " + std::to_string(plan.rounds.size()));
+  }
+  return plan.rounds[static_cast<std::size_t>(round)];
+}
+
+std::vector<RowEntry> row(const std::string& text, std::int64_t round, std::int32_t rank) {
+  const Plan plan = parse_plan(text);
+  check(plan);
+  if (rank < 0 || rank >= plan.world) {
+    bad_input("rank", rank, "must be below the plan's world, " + std::to_string(plan.world));
+  }
+  std::vector<RowEntry> entries;
+  for (const Segment& segment : rank_row(round_of(plan, round), rank)) {
+    entries.emplace_back(segment.sequence, segment.begin, segment.end);
+  }
+  return entries;
+}
+
+std::vector<std::int64_t> tokens(const std::string& text, std::int64_t round) {
+  const Plan plan = parse_plan(text);
+  check(plan);
+  return rank_tokens(round_of(plan, round), plan.world);
+}
+
+std::string make(std::int32_t world,
+                 std::int32_t sp_max,
+                 std::int32_t ranks_per_host,
+                 std::int64_t token_budget,
+                 const std::vector<std::vector<Given>>& rounds,
+                 const std::string& planner) {
+  std::vector<std::vector<Placement>> placements;
+  for (const std::vector<Given>& given : rounds) {
+    placements.emplace_back();
+    for (const auto& [sequence, length, first_rank, degree] : given) {
+      placements.back().push_back(place(sequence, length, {first_rank, degree}));
+    }
+  }
+  const Plan plan = make_plan({.world = world,
+                               .sp_max = sp_max,
+                               .ranks_per_host = ranks_per_host,
+                               .token_budget = token_budget,
+                               .planner = planner},
+                              std::move(placements));
+  check(plan);
+  return to_json(plan).dump();
+}
+
+template <class Text>
+std::string text_of(const std::string& plan, Text text) {
+  const Plan parsed = parse_plan(plan);
+  check(parsed);
+  return text(parsed);
+}
+
+std::string sealed(const std::string& text) {
+  Plan plan = parse_plan(text);
+  seal(plan);
+  return to_json(plan).dump();
+}
+
+}  // namespace
+
+// Heavy parts run without the interpreter lock: plans are read and checked on loader threads.
+void bind_plan(py::module_& m) {
+  using Unlocked = py::call_guard<py::gil_scoped_release>;
+  m.def(
+      "check",
+      [](const std::string& plan) { return find_violations(parse_plan(plan)); },
+      py::arg("plan"),
+      Unlocked(),
+      "Broken rules of a plan, one sentence each.");
+  m.def("rank_row",
+        &row,
+        py::arg("plan"),
+        py::arg("round"),
+        py::arg("rank"),
+        Unlocked(),
+        "(sequence, begin, end) in row order; a rank without tokens: [(-1, 0, 1)].");
+  m.def("rank_tokens",
+        &tokens,
+        py::arg("plan"),
+        py::arg("round"),
+        Unlocked(),
+        "Tokens that each rank owns.");
+  m.def(
+      "summary",
+      [](const std::string& plan) { return text_of(plan, summary); },
+      py::arg("plan"),
+      Unlocked(),
+      "A plan as a table.");
+  m.def(
+      "explanation",
+      [](const std::string& plan) { return text_of(plan, explanation); },
+      py::arg("plan"),
+      Unlocked(),
+      "Where each length class went, and why.");
+  const auto bytes = [](const std::string& text) { return py::bytes(text); };
+  m.def(
+      "make_plan",
+      [bytes](std::int32_t world,
+              std::int32_t sp_max,
+              std::int32_t ranks_per_host,
+              std::int64_t token_budget,
+              const std::vector<std::vector<Given>>& rounds,
+              const std::string& planner) {
+        std::string text;
+        {
+          const py::gil_scoped_release release;
+          text = make(world, sp_max, ranks_per_host, token_budget, rounds, planner);
+        }
+        return bytes(text);
+      },
+      py::arg("world"),
+      py::arg("sp_max"),
+      py::arg("ranks_per_host"),
+      py::arg("token_budget"),
+      py::arg("rounds"),
+      py::arg("planner") = "given",
+      "A checked plan of given (sequence, tokens, first_rank, degree), a list a round.");
+  m.def(
+      "seal",
+      [bytes](const std::string& plan) { return bytes(sealed(plan)); },
+      py::arg("plan"),
+      "The plan with the hash of its content.");
+}
+
+}  // namespace nsp

@@ -1,0 +1,102 @@
+// nsp._exec: the executor for Python. Import torch first (this module needs its libraries).
+// The attention itself is the operator torch.ops.nsp.attention.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <pybind11/pybind11.h>
+
+#include "nsp/attention/attention.h"
+#include "nsp/comm/c10d.h"
+#include "nsp/exec/attention.h"
+#include "nsp/exec/program.h"
+
+namespace py = pybind11;
+
+namespace {
+
+std::shared_ptr<nsp::World> make_world(const std::string& group_name) {
+  auto world = std::make_shared<nsp::World>();
+  world->communicator = nsp::make_c10d_communicator(group_name);
+  world->attention = nsp::make_cpu_attention();
+  return world;
+}
+
+py::dict counters(const nsp::World& world) {
+  py::dict result;
+  result["exchanges"] = world.communicator->exchanges.load();
+  result["bytes"] = world.communicator->bytes.load();
+  result["forward_launches"] = world.attention->forward_launches.load();
+  result["backward_launches"] = world.attention->backward_launches.load();
+  result["attention_calls"] = world.attention_calls.load();
+  return result;
+}
+
+// A program and the handle by which the operator finds it, released with the Python object.
+class Schedule {
+ public:
+  Schedule(std::shared_ptr<nsp::World> world, const std::string& plan, const nsp::Heads& heads)
+      : program_(std::make_shared<nsp::Program>(std::move(world), plan, heads)),
+        handle_(nsp::add_program(program_)) {}
+  Schedule(const Schedule&) = delete;
+  Schedule& operator=(const Schedule&) = delete;
+  ~Schedule() { nsp::release_program(handle_); }
+
+  std::int64_t handle() const { return handle_; }
+  const nsp::Program& program() const { return *program_; }
+
+ private:
+  std::shared_ptr<nsp::Program> program_;
+  std::int64_t handle_;
+};
+
+std::unique_ptr<Schedule> make_schedule(std::shared_ptr<nsp::World> world,
+                                        const py::bytes& plan,
+                                        std::int64_t heads,
+                                        std::int64_t kv_heads) {
+  const std::string text = plan;
+  const py::gil_scoped_release release;
+  return std::make_unique<Schedule>(
+      std::move(world), text, nsp::Heads{.query = heads, .kv = kv_heads});
+}
+
+void bind_world(py::module_& module) {
+  py::class_<nsp::World, std::shared_ptr<nsp::World>>(
+      module, "World", "One process group of its own over all ranks, and what runs on it.")
+      .def(py::init(&make_world), py::arg("group_name"))
+      .def_property_readonly("rank",
+                             [](const nsp::World& world) { return world.communicator->rank(); })
+      .def_property_readonly("size",
+                             [](const nsp::World& world) { return world.communicator->size(); })
+      .def(
+          "counters", &counters, "exchanges, bytes sent to other ranks, launches, attention_calls.")
+      .def("reset_counters", &nsp::World::reset_counters);
+}
+
+void bind_schedule(py::module_& module) {
+  py::class_<Schedule>(module, "Schedule", "A plan (its JSON bytes) compiled for this rank.")
+      .def(py::init(&make_schedule),
+           py::arg("world"),
+           py::arg("plan"),
+           py::arg("heads"),
+           py::arg("kv_heads"))
+      .def_property_readonly("handle", &Schedule::handle)
+      .def_property_readonly("rounds", [](const Schedule& s) { return s.program().num_rounds(); })
+      .def_property_readonly("attention_calls",
+                             [](const Schedule& s) { return s.program().attention_calls.load(); })
+      .def(
+          "tokens",
+          [](const Schedule& s, std::int64_t round) { return s.program().round(round).tokens; },
+          py::arg("round"),
+          "Rows of this rank in a round, the dummy token of an idle rank included.");
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_exec, module) {
+  module.doc() = "Execution of plans on torch tensors.";
+  module.attr("attention_op") = std::string(nsp::attention_op());
+  bind_world(module);
+  bind_schedule(module);
+}

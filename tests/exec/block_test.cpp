@@ -1,0 +1,66 @@
+#include "nsp/exec/block.h"
+
+#include <gtest/gtest.h>
+
+#include "nsp/plan/layout.h"
+#include "nsp/plan/make_plan.h"
+
+namespace nsp {
+namespace {
+
+using Counts = std::vector<std::int64_t>;
+
+Round round_of(std::int32_t world, std::int32_t sp_max, std::vector<Placement> placements) {
+  return make_plan({.world = world, .sp_max = sp_max}, {std::move(placements)}).rounds.front();
+}
+
+// Two ranks. Sequence 1 has 3 tokens: boundaries floor((i*3 + 1)/2) = 0 2 3. Sequence 0 has 2: 0
+// 1 2. Longest first: rank 0 sends 1a 1b 0a (rows 0-2), rank 1 sends 1c 0b (rows 3-4).
+TEST(Block, RowsComeBySourceAndAreNeededBySequence) {
+  const Round round = round_of(2, 2, {place(0, 2, {0, 2}), place(1, 3, {0, 2})});
+  const Block block = make_blocks(round, 1, {2}).front();
+  EXPECT_EQ(block.lengths, Counts({3, 2}));
+  EXPECT_EQ(block.rank_tokens, Counts({3, 2}));
+  EXPECT_EQ(block.tokens, 2);
+  EXPECT_EQ(block.to_sequences, Counts({0, 1, 3, 2, 4}));
+}
+
+TEST(Block, LevelsFollowEachOtherInTheRow) {
+  const Round round =
+      round_of(4, 4, {place(0, 8, {0, 4}), place(1, 4, {0, 2}), place(2, 5, {1, 1})});
+  const std::vector<Block> blocks = make_blocks(round, 1, {4, 2});
+  ASSERT_EQ(blocks.size(), 3U);
+  EXPECT_EQ(blocks[0].begin, 0);
+  EXPECT_EQ(blocks[1].begin, 2);
+  EXPECT_EQ(blocks[2].begin, 4);
+  EXPECT_EQ(blocks[2].lengths, Counts({5}));
+}
+
+TEST(Block, ANodeWithoutSequencesStillHasItsBlock) {
+  const Round round = round_of(4, 2, {place(0, 4, {0, 2})});
+  const std::vector<Block> blocks = make_blocks(round, 3, {2});
+  EXPECT_EQ(blocks[0].first_rank, 2);
+  EXPECT_EQ(blocks[0].tokens, 0);
+  EXPECT_EQ(blocks[0].rank_tokens, Counts({0, 0}));
+  EXPECT_EQ(blocks[1].lengths, Counts({1}));  // the dummy token
+}
+
+TEST(Block, BlocksCoverTheRow) {
+  const Round round =
+      round_of(8, 8, {place(0, 137, {0, 8}), place(1, 41, {4, 4}), place(2, 89, {6, 1})});
+  for (std::int32_t rank = 0; rank < 8; ++rank) {
+    std::int64_t rows = 0;
+    for (const Segment& segment : rank_row(round, rank)) {
+      rows += segment.tokens();
+    }
+    std::int64_t next = 0;
+    for (const Block& block : make_blocks(round, rank, {8, 4})) {
+      EXPECT_EQ(block.begin, next);
+      next += block.tokens;
+    }
+    EXPECT_EQ(next, rows);
+  }
+}
+
+}  // namespace
+}  // namespace nsp

@@ -1,0 +1,42 @@
+// One plan run by ranks as threads, against attention over whole sequences in float64. No torch
+// here: the cases include this alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nsp/exec/heads.h"
+#include "nsp/plan/plan.h"
+
+namespace nsp::test {
+
+enum class Type { kFloat64, kFloat32, kBfloat16 };
+
+struct RunOptions {
+  Heads heads;
+  std::int64_t head_dim = 8;
+  Type type = Type::kFloat64;
+  // q, k, v and the gradient of out as views of (heads, T, head_dim) memory, as models pass them.
+  bool strided = false;
+};
+
+// Worst absolute difference over all rows of all ranks; counters of each rank.
+struct Difference {
+  double out = 0;
+  double dq = 0;
+  double dk = 0;
+  double dv = 0;
+  std::vector<std::int64_t> exchanges_forward;
+  std::vector<std::int64_t> exchanges_backward;
+  std::vector<std::int64_t> bytes;
+
+  double worst() const;
+};
+
+// `reference_lengths` cuts the same tokens into other sequences for the reference: a planted fault.
+// Empty: the plan's own. Values are drawn from a fixed seed. Only round 0 is run.
+Difference run_plan(const Plan& plan,
+                    const RunOptions& options,
+                    std::vector<std::int64_t> reference_lengths = {});
+
+}  // namespace nsp::test

@@ -1,0 +1,203 @@
+// Every plan gives what one rank over whole sequences gives: float64, out and all gradients.
+#include "parity.h"
+
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "nsp/base/random.h"
+#include "nsp/plan/issue_order.h"
+#include "nsp/plan/make_plan.h"
+
+namespace nsp::test {
+namespace {
+
+using Lengths = std::vector<std::int64_t>;
+
+constexpr double kExact = 1e-12;
+
+Plan plan_of(std::int32_t world, std::int32_t sp_max, std::vector<Placement> placements) {
+  return make_plan({.world = world, .sp_max = sp_max}, {std::move(placements)});
+}
+
+// Every sequence at one degree, dealt round the nodes.
+Plan forced(std::int32_t world, std::int32_t degree, const Lengths& lengths) {
+  std::vector<Placement> placements;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const auto sequence = static_cast<std::int64_t>(i);
+    const auto first = static_cast<std::int32_t>(sequence) * degree % world;
+    placements.push_back(place(sequence, lengths[i], {first, degree}));
+  }
+  return plan_of(world, degree, std::move(placements));
+}
+
+// Every sequence on some node of some degree up to sp_max.
+Plan mixed(std::int32_t world, std::int32_t sp_max, const Lengths& lengths, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<Placement> placements;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const auto all = degrees(sp_max);
+    const auto degree = all[random.below(all.size())];
+    const auto nodes = level(world, degree);
+    placements.push_back(
+        place(static_cast<std::int64_t>(i), lengths[i], nodes[random.below(nodes.size())]));
+  }
+  return plan_of(world, sp_max, std::move(placements));
+}
+
+// Parity, and two exchanges each way for every level, on every rank, whatever it holds.
+void expect_exact(const Plan& plan, const RunOptions& options) {
+  const Difference difference = run_plan(plan, options);
+  EXPECT_LE(difference.out, kExact);
+  EXPECT_LE(difference.dq, kExact);
+  EXPECT_LE(difference.dk, kExact);
+  EXPECT_LE(difference.dv, kExact);
+  const auto levels = static_cast<std::int64_t>(exchanged_degrees(plan.rounds.front()).size());
+  const Lengths wanted(static_cast<std::size_t>(plan.world), 2 * levels);
+  EXPECT_EQ(difference.exchanges_forward, wanted);
+  EXPECT_EQ(difference.exchanges_backward, wanted);
+}
+
+// Under each allowed degree and three mixed plans.
+void expect_exact_everywhere(std::int32_t world,
+                             std::int32_t sp_max,
+                             const Lengths& lengths,
+                             const RunOptions& options) {
+  for (const std::int32_t degree : degrees(sp_max)) {
+    SCOPED_TRACE("degree " + std::to_string(degree));
+    expect_exact(forced(world, degree, lengths), options);
+  }
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    SCOPED_TRACE("mixed plan of seed " + std::to_string(seed));
+    expect_exact(mixed(world, sp_max, lengths, seed), options);
+  }
+}
+
+const RunOptions kGrouped{.heads = {8, 2}};
+
+TEST(Parity, OneOddSequenceOnTwoRanks) {
+  expect_exact_everywhere(2, 2, {7}, kGrouped);
+}
+
+TEST(Parity, TwoSequencesOnTwoRanks) {
+  expect_exact_everywhere(2, 2, {4, 3}, kGrouped);
+}
+
+TEST(Parity, OneTokenOnEightRanks) {
+  expect_exact_everywhere(8, 8, {1}, kGrouped);
+}
+
+TEST(Parity, FewerSequencesThanRanks) {
+  expect_exact_everywhere(4, 4, {5, 64, 19}, kGrouped);
+}
+
+TEST(Parity, MoreSequencesThanRanks) {
+  expect_exact_everywhere(4, 4, {33, 1, 8, 21, 2, 3, 50, 1, 12}, kGrouped);
+}
+
+TEST(Parity, UnlikeLengthsOnEightRanks) {
+  for (const std::int32_t degree : {1, 8}) {
+    expect_exact(forced(8, degree, {137, 2041, 89}), kGrouped);
+  }
+  expect_exact(plan_of(8, 8, {place(0, 137, {4, 2}), place(1, 2041, {0, 8}), place(2, 89, {7, 1})}),
+               kGrouped);
+}
+
+TEST(Parity, ShorterUnlikeLengthsUnderEveryDegree) {
+  expect_exact_everywhere(8, 8, {37, 241, 9}, kGrouped);
+}
+
+TEST(Parity, AllLevelsAtOnce) {
+  std::vector<Placement> placements = {
+      place(0, 403, {0, 8}), place(1, 90, {4, 4}), place(2, 31, {2, 2}), place(3, 27, {6, 2})};
+  for (std::int32_t rank = 0; rank < 8; ++rank) {
+    placements.push_back(place(4 + rank, 3 + 2 * rank, {rank, 1}));
+  }
+  const Plan plan = plan_of(8, 8, placements);
+  EXPECT_EQ(exchanged_degrees(plan.rounds.front()), (std::vector<std::int32_t>{8, 4, 2}));
+  expect_exact(plan, kGrouped);
+}
+
+TEST(Parity, OneKvHead) {
+  expect_exact_everywhere(8, 8, {61, 18, 5}, {.heads = {8, 1}});
+}
+
+TEST(Parity, AsManyKvHeadsAsQueryHeads) {
+  expect_exact_everywhere(4, 4, {61, 18, 5}, {.heads = {4, 4}});
+}
+
+TEST(Parity, KvHeadsThatTheDegreeDoesNotDivide) {
+  expect_exact_everywhere(4, 4, {61, 18, 5}, {.heads = {12, 3}});
+}
+
+TEST(Parity, AForestOfThreeTrees) {
+  expect_exact_everywhere(6, 2, {61, 18, 5, 7, 1, 30, 44}, kGrouped);
+}
+
+TEST(Parity, OneRank) {
+  expect_exact_everywhere(1, 1, {9, 4}, kGrouped);
+}
+
+TEST(Parity, NoSequencesAtAll) {
+  expect_exact(plan_of(4, 4, {}), kGrouped);
+}
+
+TEST(Parity, StridedInputs) {
+  expect_exact_everywhere(4, 4, {61, 18, 5}, {.heads = {8, 2}, .strided = true});
+}
+
+TEST(Parity, AnotherIssueOrderOfTheSamePlan) {
+  Plan plan = plan_of(4, 4, {place(0, 50, {0, 4}), place(1, 20, {2, 2}), place(2, 9, {1, 1})});
+  std::vector<Issue>& order = plan.rounds.front().schedule.order;
+  order.clear();
+  for (const std::int32_t degree : {2, 4}) {
+    for (const Phase phase : {Phase::kPrologue, Phase::kCompute, Phase::kEpilogue}) {
+      order.push_back({phase, degree});
+    }
+  }
+  order.push_back({Phase::kCompute, 1});
+  seal(plan);
+  expect_exact(plan, kGrouped);
+}
+
+TEST(Parity, ManyRandomPlans) {
+  Random random(7);
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Lengths lengths(1 + random.below(12));
+    std::ranges::generate(lengths, [&] { return static_cast<std::int64_t>(1 + random.below(70)); });
+    expect_exact(mixed(8, 8, lengths, seed), kGrouped);
+  }
+}
+
+TEST(Parity, APlantedWrongBoundaryIsSeen) {
+  const Plan plan = forced(2, 2, {4, 3});
+  EXPECT_GT(run_plan(plan, kGrouped, {5, 2}).out, 1e-6);
+  EXPECT_GT(run_plan(plan, kGrouped, {5, 2}).dk, 1e-6);
+  EXPECT_GT(run_plan(plan, kGrouped, {7}).dq, 1e-6);
+}
+
+// Rank 0 of one 4-token sequence sends to rank 1 its 2 rows, half of the columns: 4 query heads and
+// one KV head of k and v, 8 values each.
+TEST(Parity, BytesAreThoseOfTheRowsThatLeave) {
+  const Difference difference = run_plan(forced(2, 2, {4}), kGrouped);
+  const std::int64_t value = 8 * 8;  // bytes of one head
+  const std::int64_t columns = (4 + 2) + 4;
+  EXPECT_EQ(difference.bytes, Lengths(2, 2 * (2 * columns) * value));
+}
+
+TEST(Parity, Float32) {
+  const RunOptions options{.heads = {8, 1}, .type = Type::kFloat32};
+  EXPECT_LE(run_plan(mixed(8, 8, {61, 18, 5, 240}, 1), options).worst(), 2e-5);
+  EXPECT_LE(run_plan(forced(8, 8, {61, 18, 5, 240}), options).worst(), 2e-5);
+}
+
+TEST(Parity, Bfloat16) {
+  const RunOptions options{.heads = {8, 1}, .type = Type::kBfloat16};
+  EXPECT_LE(run_plan(mixed(8, 8, {61, 18, 5, 240}, 1), options).worst(), 0.15);
+  EXPECT_LE(run_plan(forced(8, 8, {61, 18, 5, 240}), options).worst(), 0.15);
+}
+
+}  // namespace
+}  // namespace nsp::test

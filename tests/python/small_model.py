@@ -1,0 +1,109 @@
+"""A small Qwen3-MoE whose every operation is done in its own type (Hugging Face rounds norms and router to
+fp32), and the one-process reference: each sequence alone through plain attention and plain cross entropy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from transformers import AutoModelForCausalLM, Qwen3MoeConfig
+
+VOCABULARY = 61
+LAYERS = 2
+
+
+def config(heads: int = 8, kv_heads: int = 2, **changes: Any) -> Qwen3MoeConfig:
+    fields = {
+        "vocab_size": VOCABULARY,
+        "hidden_size": 32,
+        "intermediate_size": 32,
+        "moe_intermediate_size": 16,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": 8,
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "max_position_embeddings": 8192,
+        "tie_word_embeddings": False,
+        "use_cache": False,
+    }
+    return Qwen3MoeConfig(**{**fields, **changes})
+
+
+def make_model(heads: int = 8, kv_heads: int = 2, dtype: torch.dtype = torch.float64) -> Any:
+    """Equal on all ranks."""
+    torch.manual_seed(7)
+    model = AutoModelForCausalLM.from_config(config(heads, kv_heads), experts_implementation="eager").to(
+        dtype
+    )
+    with torch.no_grad():
+        for (
+            parameter
+        ) in model.parameters():  # the default init makes attention nearly uniform: too easy a test
+            if parameter.dim() > 1:
+                parameter.mul_(8)
+    for module in model.modules():
+        name = type(module).__name__
+        if name.endswith("RMSNorm"):
+            module.forward = _Norm(module)
+        elif name.endswith("TopKRouter"):
+            module.forward = _Router(module)
+    return model.train()
+
+
+class _Norm:
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        m = self.module
+        scaled: torch.Tensor = m.weight * (
+            x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + m.variance_epsilon)
+        )
+        return scaled
+
+
+class _Router:
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        logits = F.linear(x.reshape(-1, self.module.hidden_dim), self.module.weight)
+        scores, indices = torch.topk(torch.softmax(logits, dim=-1), self.module.top_k, dim=-1)
+        if self.module.norm_topk_prob:
+            scores = scores / scores.sum(dim=-1, keepdim=True)
+        return logits, scores, indices
+
+
+class Samples:
+    """Random tokens; labels hidden where `hidden(sample, position)` says so."""
+
+    def __init__(self, lengths: list[int], hidden: Any = None) -> None:
+        self.lengths = lengths
+        self.masked = hidden is not None
+        generator = torch.Generator().manual_seed(sum(lengths))
+        self.tokens = [torch.randint(0, VOCABULARY, (n,), generator=generator) for n in lengths]
+        self.labels = [
+            torch.tensor([-100 if hidden and hidden(i, t) else int(x) for t, x in enumerate(tokens)])
+            for i, tokens in enumerate(self.tokens)
+        ]
+
+    def read(self, i: int, begin: int, end: int) -> Any:
+        tokens, labels = self.tokens[i][begin:end], self.labels[i][begin:end]
+        return (tokens, labels) if self.masked else tokens
+
+
+def reference(model: Any, samples: Samples) -> tuple[float, dict[str, torch.Tensor]]:
+    """Mean loss over all targets and every parameter's gradient, in one process without nsp."""
+    model.zero_grad()
+    targets = sum(int((labels[1:] != -100).sum()) for labels in samples.labels)
+    total = 0.0
+    for tokens, labels in zip(samples.tokens, samples.labels, strict=True):
+        logits = model(input_ids=tokens[None]).logits[0, :-1]
+        loss = F.cross_entropy(logits, labels[1:], reduction="sum", ignore_index=-100) / max(targets, 1)
+        if len(tokens) > 1 and bool((labels[1:] != -100).any()):
+            loss.backward()
+            total += loss.item()
+    return total, {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in model.named_parameters()}

@@ -1,0 +1,186 @@
+"""What training refuses: one sentence with field, value and remedy, before anything starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("nsp._core", reason="nsp._core is not built")
+pytest.importorskip("nsp._exec", reason="nsp._exec is not built")
+
+from nsp.integrations.hugging_face import attention  # noqa: E402
+from nsp.settings import check_settings, make_settings  # noqa: E402
+from single_rank import one_rank  # noqa: E402
+from small_model import Samples, config, make_model  # noqa: E402
+
+import nsp  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("world", "sp_max", "heads", "words"),
+    [
+        (8, 3, 8, "sp_max: 3 is not a power of two"),
+        (8, 0, 8, "sp_max: 0 is not a power of two"),
+        (6, 4, 8, "sp_max: 4 does not divide the world of 6 ranks; use one of [1, 2]"),
+        (8, 8, 4, "sp_max: 8 does not divide the model's 4 heads; allowed degrees are [1, 2, 4]"),
+    ],
+)
+def test_tree_and_heads(world: int, sp_max: int, heads: int, words: str) -> None:
+    with pytest.raises(ValueError, match=".") as caught:
+        check_settings(make_settings(world, config(heads, heads), "cpu", sp_max=sp_max))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}, "dynamic"),
+        ({"attention_dropout": 0.1}, "attention_dropout: 0.1"),
+        ({"use_sliding_window": True, "sliding_window": 64}, "sliding"),
+    ],
+)
+def test_configs(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make_settings(2, config(**changes), "cpu", sp_max=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("attn_logit_softcapping", 30.0),
+        ("final_logit_softcapping", 50.0),
+        ("layer_types", ["linear_attention"] * 2),
+    ],
+)
+def test_fields_of_other_models(name: str, value: Any) -> None:
+    changed = config()
+    setattr(changed, name, value)
+    with pytest.raises(ValueError, match=name):
+        make_settings(2, changed, "cpu", sp_max=2)
+
+
+def test_longrope() -> None:
+    changed = config()
+    changed.rope_parameters = {"rope_type": "longrope"}
+    with pytest.raises(ValueError, match="rope type 'longrope'"):
+        make_settings(2, changed, "cpu", sp_max=2)
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[nsp.Context]:
+    with one_rank():
+        made = nsp.init(None, config(), sp_max=1)
+        yield made
+        made.close()
+
+
+def inputs(context: nsp.Context) -> dict[str, Any]:
+    return nsp.PlannedSteps(Samples([9, 4]), context, 64)[0].rounds[0].inputs
+
+
+def test_attach_twice(context: nsp.Context) -> None:
+    model = make_model()
+    nsp.attach(model, context)
+    with pytest.raises(ValueError, match="attached already"):
+        nsp.attach(model, context)
+
+
+def test_a_model_of_another_config(context: nsp.Context) -> None:
+    with pytest.raises(ValueError, match="kv_heads is 4 but the context was made for 2"):
+        nsp.attach(make_model(kv_heads=4), context)
+
+
+def test_a_model_that_was_not_attached(context: nsp.Context) -> None:
+    model = make_model()
+    model.set_attn_implementation("nsp")
+    with pytest.raises(ValueError, match=r"call nsp.attach\(model, ctx\)"):
+        model(**inputs(context))
+
+
+def test_a_mask_in_a_planned_row(context: nsp.Context) -> None:
+    model = make_model()
+    nsp.attach(model, context)
+    row = inputs(context)
+    mask = torch.ones(1, 1, 13, 13, dtype=torch.bool)
+    with pytest.raises(ValueError, match="attention_mask"):
+        model(**row, attention_mask=mask)
+    assert model(**row).loss.isfinite()
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [{"sliding_window": 8}, {"softcap": 30.0}, {"s_aux": 1.0}, {"is_causal": False}, {"dropout": 0.1}],
+)
+def test_attention_keywords(context: nsp.Context, keywords: dict[str, Any]) -> None:
+    model = make_model()
+    nsp.attach(model, context)
+    layer = model.model.layers[0].self_attn
+    q, k = torch.zeros(1, 8, 13, 8), torch.zeros(1, 2, 13, 8)
+    with pytest.raises(ValueError, match=next(iter(keywords))):
+        attention(layer, q, k, k, None, nsp_plan=inputs(context)["nsp_plan"], **keywords)
+
+
+def test_labels_without_shift_labels(context: nsp.Context) -> None:
+    model = make_model()
+    nsp.attach(model, context)
+    row = inputs(context)
+    del row["shift_labels"]
+    with pytest.raises(ValueError, match="shift_labels: missing"):
+        model(**row)
+
+
+def test_padding_without_a_plan(context: nsp.Context) -> None:
+    model = make_model()
+    nsp.attach(model, context)
+    ids = torch.zeros(2, 5, dtype=torch.long)
+    mask = torch.tensor([[0, 1, 1, 1, 1], [1, 1, 1, 1, 1]])
+    with pytest.raises(ValueError, match="padding without a plan"):
+        model(input_ids=ids, attention_mask=mask)
+
+
+def test_without_a_plan_the_model_is_as_before(context: nsp.Context) -> None:
+    plain, attached = make_model().eval(), make_model().eval()
+    nsp.attach(attached, context)
+    ids = torch.randint(0, 61, (1, 9), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        expected, found = (model(input_ids=ids, labels=ids) for model in (plain, attached))
+        tokens = [
+            m.generate(ids, max_new_tokens=4, do_sample=False, use_cache=True) for m in (plain, attached)
+        ]
+    assert torch.equal(expected.logits, found.logits)
+    assert torch.equal(expected.loss, found.loss)
+    assert torch.equal(*tokens)
+
+
+def test_two_models_in_one_process(context: nsp.Context) -> None:
+    first, second = make_model(), make_model()
+    nsp.attach(first, context)
+    nsp.attach(second, context)
+    row = inputs(context)
+    assert torch.equal(first(**row).loss, second(**row).loss)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--steps", "0"], "--steps: 0"),
+        (["--sp-max", "3"], "sp_max: 3"),
+        (["--planner", "none"], "none"),
+        (["--planner", "static:x"], "static:x"),
+        (["--corpus", "no/such/folder"], "no/such/folder"),
+        (["--max-length", "40000"], "--max-length: 40000"),
+        (["--no-such-option"], "--no-such-option"),
+    ],
+)
+def test_train_options_exit_with_2(arguments: list[str], words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "nsp.train", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
