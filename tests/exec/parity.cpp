@@ -139,7 +139,9 @@ Difference run_rank(const Batch& batch,
   world->communicator = make_c10d_communicator(group);
   world->attention = make_cpu_attention();
   const auto handle = add_program(std::make_shared<Program>(world, run.plan_json, options.heads));
-  const auto input = [&](const Tensor& x) { return as_input(take(x, run.row, run.starts), options); };
+  const auto input = [&](const Tensor& x) {
+    return as_input(take(x, run.row, run.starts), options);
+  };
   const Tensor q = input(batch.q).requires_grad_();
   const Tensor k = input(batch.k).requires_grad_();
   const Tensor v = input(batch.v).requires_grad_();

@@ -97,7 +97,7 @@ TEST(Parity, MoreSequencesThanRanks) {
 }
 
 TEST(Parity, UnlikeLengthsOnEightRanks) {
-  for (const std::int32_t degree : {1, 8}) {
+  for (const std::int32_t degree : {1, 2, 4, 8}) {
     expect_exact(forced(8, degree, {137, 2041, 89}), kGrouped);
   }
   expect_exact(plan_of(8, 8, {place(0, 137, {4, 2}), place(1, 2041, {0, 8}), place(2, 89, {7, 1})}),

@@ -9,6 +9,7 @@
 #include "nsp/base/error.h"
 #include "nsp/cost/cost_model.h"
 #include "nsp/cost/make_profile.h"
+#include "nsp/plan/tree.h"
 
 namespace py = pybind11;
 
