@@ -1,6 +1,7 @@
 #include "nsp/planner/algorithm1.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -146,10 +147,9 @@ std::vector<Node> complete(const Problem& problem,
                            const SearchState& start,
                            const std::vector<std::int64_t>& leaf_costs,
                            bool climb) {
-  const std::size_t begin = start.nodes.size();
   LeafQueue leaves(start, problem.world);
   SearchState state = start;
-  for (std::size_t i = begin; i < problem.sequences.size(); ++i) {
+  for (std::size_t i = start.nodes.size(); i < problem.sequences.size(); ++i) {
     const Sequence& sequence = problem.sequences[i];
     if (climb && !leaves.holds(sequence.tokens, problem.token_budget) &&
         place_above_leaves(problem, state, sequence)) {
@@ -157,10 +157,10 @@ std::vector<Node> complete(const Problem& problem,
       continue;
     }
     const Node leaf{
-        .first_rank = leaves.place(sequence.tokens, leaf_costs[i - begin], problem.token_budget),
+        .first_rank = leaves.place(sequence.tokens, leaf_costs[i], problem.token_budget),
         .degree = 1};
     if (climb) {
-      state.add(leaf, sequence, leaf_costs[i - begin]);
+      state.add(leaf, sequence, leaf_costs[i]);
     } else {
       state.nodes.push_back(leaf);
     }
@@ -182,20 +182,27 @@ std::size_t prefix_size(const Problem& problem, std::int32_t prefix) {
 Solution algorithm1(const Problem& problem, const Algorithm1Options& options) {
   Search search(problem, options);
   const std::size_t prefix = prefix_size(problem, options.prefix);
-  for (std::size_t i = 0; i < prefix; ++i) {
-    search.place(problem.sequences[i]);
-  }
+  const std::size_t forced = prefix_size(problem, 0);
   std::vector<std::int64_t> leaf_costs;
-  for (std::size_t i = prefix; i < problem.sequences.size(); ++i) {
-    leaf_costs.push_back(share(*problem.model, problem.sequences[i].tokens, 1));
+  for (const Sequence& sequence : problem.sequences) {
+    leaf_costs.push_back(share(*problem.model, sequence.tokens, 1));
   }
   Solution best;
+  const auto finish = [&](const SearchState& state, bool climb) {
+    Solution solution = score(problem, complete(problem, state, leaf_costs, climb));
+    if (best.placements.empty() || better(solution, best)) {
+      best = std::move(solution);
+    }
+  };
+  for (std::size_t i = 0; i < prefix; ++i) {
+    if (options.sweep && i >= forced && (i == forced || std::has_single_bit(i))) {
+      finish(search.beam().front(), false);
+    }
+    search.place(problem.sequences[i]);
+  }
   for (const bool climb : {false, true}) {
     for (const SearchState& state : search.beam()) {
-      Solution solution = score(problem, complete(problem, state, leaf_costs, climb));
-      if (best.placements.empty() || better(solution, best)) {
-        best = std::move(solution);
-      }
+      finish(state, climb);
     }
     if (best.feasible) {
       break;

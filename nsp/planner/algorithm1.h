@@ -15,6 +15,11 @@
 //    the fewest tokens. Where that breaks the budget, a second completion tries larger nodes for
 //    what no leaf holds (the paper stops at the first).
 // 4. Of the completed states the one of smallest load under the full cost model is returned.
+//
+// A beam judged by its largest cost alone spreads whatever it places, so a long prefix serves some
+// batches badly (all of a short batch ends high in the tree). The paper gives no prefix length:
+// with `sweep` the best state at each power of two below `prefix` is completed too, on the way, and
+// the result is never worse for it.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +32,7 @@ struct Algorithm1Options {
   std::int32_t prefix = 64;
   std::int32_t beam = 8;
   bool monotone = true;
+  bool sweep = true;  // false: the paper's single prefix length
 };
 
 Solution algorithm1(const Problem& problem, const Algorithm1Options& options);

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from case_parity import Case, context, make_steps, plans, relative, run_step, sharded
+from case_parity import Case, Given, context, make_steps, plans, relative, run_step, sharded
 from nsp._native import core
-from small_model import VOCABULARY, Samples, config, make_model, reference
+from small_model import VOCABULARY, Samples, config, make_dense, make_model, reference
 
 import nsp
 
@@ -56,7 +56,7 @@ def reading_fails() -> list[str]:
     if dist.get_rank() == 0:
         samples.read = lambda *_: (_ for _ in ()).throw(OSError("disk on fire"))  # type: ignore[method-assign]
     steps = nsp.PlannedSteps(samples, context(2, 8, 2), 64)
-    return gathered(message(lambda: next(iter(nsp.loader(steps)))) if dist.get_rank() else "")
+    return gathered(message(lambda: next(iter(nsp.loader(steps)))))
 
 
 def wrong_targets() -> list[str]:
@@ -79,6 +79,24 @@ def unused_rows() -> str:
     """Rows taken but never run through the attached model."""
     sharded(2, 8, 2)
     return message(lambda: list(nsp.loader(nsp.PlannedSteps(Samples(LENGTHS), context(2, 8, 2), 64))))
+
+
+def dense_models() -> dict[str, float]:
+    """Llama and Qwen3 with tied heads: the worse of the relative errors of loss and gradients."""
+    found = {}
+    for kind in ("llama", "qwen3"):
+        model = nsp.shard(make_dense(kind), dist.device_mesh.init_device_mesh("cpu", (2,)))
+        ctx = nsp.init(None, model.config, sp_max=2)
+        nsp.attach(model, ctx)
+        samples = Samples(LENGTHS)
+        steps = Given(samples, ctx, sum(LENGTHS))
+        ordered = [samples.lengths[i] for i in steps.samples(0)]
+        steps.given = plans(Case(2, tuple(LENGTHS), 2), ordered)["mixed a"]
+        loss, grads = reference(make_dense(kind), samples)
+        got_loss, got = run_step(model, steps[0])
+        found[kind] = max(abs(got_loss - loss) / loss, relative(got, grads))
+        ctx.close()
+    return found
 
 
 def part_of_the_job() -> str:
@@ -145,7 +163,7 @@ def checkpointing() -> dict[str, float]:
     steps, samples = make_steps(case)
     steps.given = plans(case, [samples.lengths[i] for i in steps.samples(0)])["mixed b"]
     model = make_model()
-    model.gradient_checkpointing_enable({"use_reentrant": False})
+    model.activation_checkpointing_enable({"use_reentrant": False})
     nsp.attach(nsp.shard(model, dist.device_mesh.init_device_mesh("cpu", (4,))), steps.context)
     loss, grads = reference(make_model(), samples)
     got_loss, got = run_step(model, steps[0])
@@ -209,7 +227,16 @@ def random_plans() -> dict[str, Any]:
 
 
 CASES: dict[int, list[Callable[[], Any]]] = {
-    2: [other_settings, other_seed, reading_fails, wrong_targets, no_model, unused_rows, part_of_the_job],
+    2: [
+        other_settings,
+        other_seed,
+        reading_fails,
+        wrong_targets,
+        no_model,
+        unused_rows,
+        part_of_the_job,
+        dense_models,
+    ],
     4: [epoch_and_resume, uniform_logits, narrow_types, checkpointing, evaluation_and_trainer, random_plans],
 }
 

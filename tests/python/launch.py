@@ -5,6 +5,7 @@ costs).
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 import os
 import subprocess
@@ -48,4 +49,8 @@ def value(world: int, name: str) -> Any:
 
 
 def _path() -> list[str]:
-    return [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    """Where nsp was found, absolute: launches run in other folders."""
+    found = importlib.util.find_spec("nsp")
+    assert found is not None
+    assert found.origin is not None
+    return [str(Path(found.origin).resolve().parents[1])]

@@ -7,10 +7,18 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from transformers import AutoModelForCausalLM, Qwen3MoeConfig
+from transformers import AutoConfig, AutoModelForCausalLM, Qwen3MoeConfig
 
 VOCABULARY = 61
 LAYERS = 2
+SHARED = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+)
 
 
 def config(heads: int = 8, kv_heads: int = 2, **changes: Any) -> Qwen3MoeConfig:
@@ -35,13 +43,25 @@ def config(heads: int = 8, kv_heads: int = 2, **changes: Any) -> Qwen3MoeConfig:
 def make_model(heads: int = 8, kv_heads: int = 2, dtype: torch.dtype = torch.float64) -> Any:
     """Equal on all ranks."""
     torch.manual_seed(7)
-    model = AutoModelForCausalLM.from_config(config(heads, kv_heads), experts_implementation="eager").to(
-        dtype
-    )
+    model = AutoModelForCausalLM.from_config(config(heads, kv_heads), experts_implementation="eager")
+    return exact(model.to(dtype))
+
+
+def make_dense(kind: str) -> Any:
+    """llama or qwen3, float64, head tied to the embedding."""
+    fields = config().to_dict()
+    kept = {name: fields[name] for name in SHARED}
+    torch.manual_seed(7)
+    made = AutoConfig.for_model(kind, **kept, intermediate_size=48, tie_word_embeddings=True, use_cache=False)
+    return exact(AutoModelForCausalLM.from_config(made).to(torch.float64))
+
+
+def exact(model: Any) -> Any:
+    """Norms and router in the model's own type; larger weights, since the usual ones make attention nearly
+    uniform.
+    """
     with torch.no_grad():
-        for (
-            parameter
-        ) in model.parameters():  # the default init makes attention nearly uniform: too easy a test
+        for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter.mul_(8)
     for module in model.modules():

@@ -37,7 +37,7 @@ def test_equal_entries_sum_their_counts() -> None:
 def test_the_odd_rank_is_named_with_field_and_remedy() -> None:
     found, _ = compare([Entry({"a": 1, "b": 2}), Entry({"a": 1, "b": 2}), Entry({"a": 1, "b": 3})])
     for error in found:
-        assert str(error) == "rank 2 disagree with the others: b is 3 on rank 2 and 2 elsewhere; do the same"
+        assert str(error) == "rank 2 disagrees with the others: b is 3 on rank 2 and 2 elsewhere; do the same"
 
 
 def test_a_failure_reaches_everyone() -> None:

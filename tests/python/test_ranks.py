@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 @pytest.mark.parametrize("case", ["other_seed", "other_settings"])
 def test_a_rank_that_differs_is_named_on_every_rank(case: str) -> None:
     for text in value(2, case):
-        assert text.startswith("RuntimeError: rank 1 disagree"), text
+        assert text.startswith("RuntimeError: rank 1 disagrees"), text
 
 
 def test_other_settings_name_the_field() -> None:
@@ -33,6 +33,10 @@ def test_a_loader_without_an_attached_model_raises() -> None:
 
 def test_rows_that_no_attached_model_ran_raise_at_the_next_step() -> None:
     assert "were not run through an attached model" in value(2, "unused_rows")
+
+
+def test_llama_and_qwen3_with_tied_heads_equal_one_process() -> None:
+    assert max(value(2, "dense_models").values()) <= 1e-10
 
 
 def test_a_mesh_over_part_of_the_job_is_refused() -> None:
