@@ -1,16 +1,17 @@
 // Attention over ragged causal sequences that lie one after another along the token dimension.
 //
-// Shapes: q, out, dout, dq (T, heads, head_dim); k, v, dk, dv (T, kv_heads, head_dim); lse (T,
-// heads). T is the sum of the lengths. Query head h reads KV head h / (heads / kv_heads). Tensors
-// may be strided views; values outside the sequences do not exist (no padding).
+// Shapes: q, out, dout, dq (T, heads, head_dim); k, v, dk, dv (T, kv_heads, head_dim); lse in
+// the kernel's own layout. T is the sum of the lengths. Query head h reads KV head h / (heads /
+// kv_heads). Tensors may be strided views; values outside the sequences do not exist (no padding).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include <ATen/core/Tensor.h>
+
+#include "nsp/attention/ragged.h"
 
 namespace nsp {
 
@@ -18,8 +19,9 @@ struct AttentionInputs {
   at::Tensor q;
   at::Tensor k;
   at::Tensor v;
-  std::span<const std::int64_t> lengths;  // tokens of each sequence
-  double scale = 1;                       // of q k^T, before softmax
+  const Ragged* sequences = nullptr;  // not owned
+  double scale = 1;                   // of q k^T, before softmax
+  std::int64_t window = 0;            // tokens a token sees, itself included; 0: all before it
 };
 
 struct AttentionGradients {
@@ -33,7 +35,8 @@ class AttentionKernel {
  public:
   virtual ~AttentionKernel() = default;
 
-  // Writes `out`; returns the log-sum-exp of each row (float64 for float64 inputs, else float32).
+  // Writes `out`; returns the log-sum-exp of each row (float64 for float64 inputs, else float32)
+  // for the same kernel's backward.
   virtual at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) = 0;
 
   // Writes the three gradients.
@@ -47,7 +50,9 @@ class AttentionKernel {
   std::atomic<std::int64_t> backward_launches = 0;
 };
 
-// ATen's flash attention for CPU tensors: float32, bfloat16, float64.
+// ATen's flash attention for CPU tensors: float32, bfloat16, float64; a window through a mask.
 std::unique_ptr<AttentionKernel> make_cpu_attention();
+// ATen's FlashAttention-2 for CUDA tensors (Ampere and newer): bfloat16, float16; deterministic.
+std::unique_ptr<AttentionKernel> make_flash_attention();
 
 }  // namespace nsp

@@ -1,8 +1,12 @@
+#include <limits>
+#include <optional>
 #include <string>
 
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 
 #include "nsp/attention/attention.h"
 #include "nsp/base/error.h"
@@ -26,6 +30,18 @@ void write(const at::Tensor& x, std::int64_t begin, std::int64_t length, const a
   x.narrow(0, begin, length).copy_(value.squeeze(0).transpose(0, 1));
 }
 
+// (length, length), 0 where row i sees column j and -inf elsewhere; undefined without a window.
+std::optional<at::Tensor> window_mask(const AttentionInputs& inputs, std::int64_t length) {
+  if (inputs.window == 0) {
+    return std::nullopt;
+  }
+  const at::Tensor seen = at::ones({length, length}, inputs.q.options().dtype(at::kBool))
+                              .tril()
+                              .triu(1 - inputs.window);
+  return at::zeros({length, length}, inputs.q.options())
+      .masked_fill(seen.logical_not(), -std::numeric_limits<double>::infinity());
+}
+
 AttentionInputs checked(const AttentionInputs& inputs) {
   if (!inputs.q.is_cpu()) {
     bad_input("device", inputs.q.device().str(), "this attention kernel takes CPU tensors");
@@ -45,13 +61,11 @@ class CpuAttention final : public AttentionKernel {
     const auto lse_type = in.q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     at::Tensor lse = at::empty({in.q.size(0), in.q.size(1)}, in.q.options().dtype(lse_type));
     std::int64_t begin = 0;
-    for (const std::int64_t length : in.lengths) {
-      if (length == 0) {
-        continue;
-      }
+    for (const std::int64_t length : in.sequences->lengths()) {
       const auto part = [&](const at::Tensor& x) { return sequence(x, begin, length); };
+      const std::optional<at::Tensor> mask = window_mask(in, length);
       const auto [attended, row_lse] = at::_scaled_dot_product_flash_attention_for_cpu(
-          part(in.q), part(in.k), part(in.v), 0.0, true, {}, in.scale);
+          part(in.q), part(in.k), part(in.v), 0.0, !mask, mask, in.scale);
       write(out, begin, length, attended);
       lse.narrow(0, begin, length).copy_(row_lse.squeeze(0).transpose(0, 1));
       ++forward_launches;
@@ -69,11 +83,9 @@ class CpuAttention final : public AttentionKernel {
     const at::Tensor dense_out = dense_rows(out);
     const at::Tensor dense_dout = dense_rows(dout);
     std::int64_t begin = 0;
-    for (const std::int64_t length : in.lengths) {
-      if (length == 0) {
-        continue;
-      }
+    for (const std::int64_t length : in.sequences->lengths()) {
       const auto part = [&](const at::Tensor& x) { return sequence(x, begin, length); };
+      const std::optional<at::Tensor> mask = window_mask(in, length);
       const at::Tensor part_lse = lse.narrow(0, begin, length).transpose(0, 1).unsqueeze(0);
       const auto [dq, dk, dv] =
           at::_scaled_dot_product_flash_attention_for_cpu_backward(part(dense_dout),
@@ -83,8 +95,8 @@ class CpuAttention final : public AttentionKernel {
                                                                    part(dense_out),
                                                                    part_lse,
                                                                    0.0,
-                                                                   true,
-                                                                   {},
+                                                                   !mask,
+                                                                   mask,
                                                                    in.scale);
       write(gradients.dq, begin, length, dq);
       write(gradients.dk, begin, length, dk);

@@ -1,10 +1,15 @@
 #include "nsp/comm/c10d.h"
 
 #include <fmt/format.h>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <ATen/ops/empty.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
@@ -31,20 +36,61 @@ struct Place {
   }
 };
 
+// Where exchanges run. On a GPU that is a high-priority stream of our own, not the one on which
+// torch would otherwise queue the collective behind attention; on a CPU there is none and the work
+// is asynchronous.
+class Queue {
+ public:
+  // The stream of `device`, taken from torch's pool at its first use.
+  std::optional<c10::Stream> on(at::Device device) {
+    if (device.is_cpu()) {
+      return std::nullopt;
+    }
+    const std::scoped_lock lock(mutex_);
+    if (!stream_) {
+      const c10::impl::VirtualGuardImpl guard(device.type());
+      stream_ = guard.getStreamFromGlobalPool(device, /*isHighPriority=*/true);
+    }
+    return stream_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<c10::Stream> stream_;
+};
+
+void let_wait(const c10::Stream& waiting, const c10::Stream& working) {
+  c10::Event event(working.device_type());
+  event.record(working);
+  event.block(waiting);
+}
+
+c10::Stream current_stream(at::Device device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
 class C10dPending final : public Pending {
  public:
   C10dPending(c10::intrusive_ptr<c10d::Work> work,
+              std::optional<c10::Event> done,
               at::Tensor sent,
               at::Tensor received,
               Place place)
       : work_(std::move(work)),
+        done_(std::move(done)),
         sent_(std::move(sent)),
         received_(std::move(received)),
         place_(place) {}
 
+  // On a GPU both tensors belong to the stream that waits here, so neither is reused before the
+  // exchange is done.
   at::Tensor wait() override {
     try {
-      work_->wait();
+      if (done_) {
+        done_->block(current_stream(received_.device()));
+      } else {
+        work_->wait();
+      }
     } catch (const std::exception& cause) {
       place_.fail(cause);
     }
@@ -54,6 +100,7 @@ class C10dPending final : public Pending {
 
  private:
   c10::intrusive_ptr<c10d::Work> work_;
+  std::optional<c10::Event> done_;
   at::Tensor sent_;
   at::Tensor received_;
   Place place_;
@@ -76,17 +123,32 @@ class C10dCommunicator final : public Communicator {
     at::Tensor received = at::empty(shape, rows.options());
     count(rows, send_counts);
     try {
+      const std::optional<c10::Stream> stream = queue_.on(rows.device());
       c10d::AllToAllOptions options;
-      options.asyncOp = true;
+      options.asyncOp = !stream.has_value();
+      c10::OptionalStreamGuard guard;
+      if (stream) {
+        let_wait(*stream, current_stream(rows.device()));
+        guard.reset_stream(*stream);
+      }
       auto work = group_->alltoall_base(received, rows, receive_counts, send_counts, options);
       return std::make_unique<C10dPending>(
-          std::move(work), std::move(rows), std::move(received), place);
+          std::move(work), done_event(stream), std::move(rows), std::move(received), place);
     } catch (const std::exception& cause) {
       place.fail(cause);
     }
   }
 
  private:
+  static std::optional<c10::Event> done_event(const std::optional<c10::Stream>& stream) {
+    if (!stream) {
+      return std::nullopt;
+    }
+    c10::Event event(stream->device_type());
+    event.record(*stream);
+    return event;
+  }
+
   void count(const at::Tensor& rows, const std::vector<std::int64_t>& send_counts) {
     const std::int64_t all = rows.size(0);
     const std::int64_t own = send_counts[static_cast<std::size_t>(rank())];
@@ -97,6 +159,7 @@ class C10dCommunicator final : public Communicator {
   }
 
   Group group_;
+  Queue queue_;
 };
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 
 class Local final : public LevelBackend {
  public:
-  Local(Block block, AttentionKernel& kernel) : LevelBackend(std::move(block)), kernel_(kernel) {}
+  Local(Block block, AttentionKernel& kernel)
+      : LevelBackend(std::move(block)), kernel_(kernel), sequences_(this->block().lengths) {}
 
   bool keeps_rows() const override { return block().tokens > 0; }
 
@@ -39,10 +40,11 @@ class Local final : public LevelBackend {
   template <class State>
   AttentionInputs inputs(const State& state) const {
     return {
-        .q = state.q, .k = state.k, .v = state.v, .lengths = block().lengths, .scale = state.scale};
+        .q = state.q, .k = state.k, .v = state.v, .sequences = &sequences_, .scale = state.scale};
   }
 
   AttentionKernel& kernel_;
+  Ragged sequences_;
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/tensor.h>
 
+#include "nsp/attention/device_copy.h"
+
 namespace nsp {
 
 RowPermutation::RowPermutation(const std::vector<std::int64_t>& order)
@@ -20,7 +22,7 @@ at::Tensor RowPermutation::index_on(at::Device device) const {
   const std::scoped_lock lock(mutex_);
   auto [entry, added] = copies_.try_emplace(device.str());
   if (added) {
-    entry->second = host_.to(device);
+    entry->second = copy_without_waiting(host_, device);
   }
   return entry->second;
 }

@@ -37,6 +37,7 @@ class Ulysses final : public LevelBackend {
         heads_(heads),
         communicator_(communicator),
         kernel_(kernel),
+        sequences_(this->block().lengths),
         to_sequences_(this->block().to_sequences),
         to_sources_(inverse_permutation(this->block().to_sequences)),
         own_counts_(over_world(this->block(), Counts(degree(), tokens()), communicator.size())),
@@ -112,7 +113,7 @@ class Ulysses final : public LevelBackend {
     return {.q = query_part(saved.qkv),
             .k = kv_part(saved.qkv, 0),
             .v = kv_part(saved.qkv, 1),
-            .lengths = block().lengths,
+            .sequences = &sequences_,
             .scale = scale};
   }
 
@@ -157,6 +158,7 @@ class Ulysses final : public LevelBackend {
   HeadSplit heads_;
   Communicator& communicator_;
   AttentionKernel& kernel_;
+  Ragged sequences_;
   RowPermutation to_sequences_;
   RowPermutation to_sources_;
   Counts own_counts_;   // this rank's rows, once for every rank of the node

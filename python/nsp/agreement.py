@@ -96,10 +96,9 @@ def _judge(entries: list[dict[str, Any]], remedy: str) -> dict[str, Any]:
         return {"error": "", "count": sum(entry["count"] for entry in entries)}
     expected, found = json.loads(usual), entries[odd[0]]["same"]
     name = next(k for k in {**expected, **found} if expected.get(k) != found.get(k))
-    noun = "rank" if len(odd) == 1 else "ranks"
+    who = f"rank {odd[0]} disagrees" if len(odd) == 1 else f"ranks {', '.join(map(str, odd))} disagree"
     return {
-        "error": f"{noun} {', '.join(map(str, odd))} disagree with the others: {name} is "
-        f"{found.get(name)!r} on rank "
-        f"{odd[0]} and {expected.get(name)!r} elsewhere; {remedy}",
+        "error": f"{who} with the others: {name} is {found.get(name)!r} on rank {odd[0]} and "
+        f"{expected.get(name)!r} elsewhere; {remedy}",
         "count": 0,
     }

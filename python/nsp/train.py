@@ -112,7 +112,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         args = options(arguments)
         config = model_config(args)
-        corpus = load_corpus(args.corpus, args.max_length)
         keywords = {
             "sp_max": default_sp_max(world, args.heads) if args.sp_max is None else args.sp_max,
             "planner": args.planner,
@@ -121,6 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "over_length": "truncate",
         }
         check_settings(make_settings(world, config, "cuda" if cuda else "cpu", **keywords))
+        corpus = load_corpus(args.corpus, args.max_length)
     except ValueError as error:
         if rank == 0:
             print(f"nsp.train: {error}", file=sys.stderr, flush=True)

@@ -88,5 +88,5 @@ def model_shape(config: Any) -> dict[str, Any]:
 
 
 def _bytes(config: Any) -> int:
-    dtype = str(getattr(config, "dtype", None) or getattr(config, "torch_dtype", None) or "bfloat16")
+    dtype = str(getattr(config, "dtype", None) or "bfloat16")
     return {"float64": 8, "float32": 4}.get(dtype.removeprefix("torch."), 2)

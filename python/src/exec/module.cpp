@@ -3,11 +3,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
+#include <ATen/ops/empty.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
 
-#include "nsp/attention/attention.h"
+#include "nsp/attention/kernels.h"
 #include "nsp/comm/c10d.h"
 #include "nsp/exec/attention.h"
 #include "nsp/exec/program.h"
@@ -16,10 +21,12 @@ namespace py = pybind11;
 
 namespace {
 
-std::shared_ptr<nsp::World> make_world(const std::string& group_name) {
+std::shared_ptr<nsp::World> make_world(const std::string& group_name,
+                                       const std::string& device,
+                                       const std::string& kernel) {
   auto world = std::make_shared<nsp::World>();
+  world->attention = nsp::make_attention(at::Device(device), kernel);
   world->communicator = nsp::make_c10d_communicator(group_name);
-  world->attention = nsp::make_cpu_attention();
   return world;
 }
 
@@ -64,7 +71,10 @@ std::unique_ptr<Schedule> make_schedule(std::shared_ptr<nsp::World> world,
 void bind_world(py::module_& module) {
   py::class_<nsp::World, std::shared_ptr<nsp::World>>(
       module, "World", "One process group of its own over all ranks, and what runs on it.")
-      .def(py::init(&make_world), py::arg("group_name"))
+      .def(py::init(&make_world),
+           py::arg("group_name"),
+           py::arg("device") = "cpu",
+           py::arg("kernel") = "")
       .def_property_readonly("rank",
                              [](const nsp::World& world) { return world.communicator->rank(); })
       .def_property_readonly("size",
@@ -92,6 +102,47 @@ void bind_schedule(py::module_& module) {
           "Rows of this rank in a round, the dummy token of an idle rank included.");
 }
 
+// One attention kernel by itself, for tests and benchmarks.
+void bind_kernel(py::module_& module) {
+  py::class_<nsp::Ragged>(module, "Ragged", "Lengths of sequences that lie one after another.")
+      .def(py::init<std::vector<std::int64_t>>(), py::arg("lengths"));
+  py::class_<nsp::AttentionKernel>(module, "Kernel", "An attention kernel: cpu, flash or cudnn.")
+      .def(py::init([](const std::string& name) {
+             const bool on_cpu = name == "cpu";
+             return nsp::make_attention(at::Device(on_cpu ? "cpu" : "cuda"), name);
+           }),
+           py::arg("name"))
+      .def("forward",
+           [](nsp::AttentionKernel& kernel,
+              const at::Tensor& q,
+              const at::Tensor& k,
+              const at::Tensor& v,
+              const nsp::Ragged& sequences,
+              double scale,
+              std::int64_t window) {
+             at::Tensor out = at::empty(q.sizes(), q.options());
+             const at::Tensor lse = kernel.forward({q, k, v, &sequences, scale, window}, out);
+             return std::pair(out, lse);
+           })
+      .def("backward",
+           [](nsp::AttentionKernel& kernel,
+              const at::Tensor& q,
+              const at::Tensor& k,
+              const at::Tensor& v,
+              const at::Tensor& out,
+              const at::Tensor& lse,
+              const at::Tensor& dout,
+              const nsp::Ragged& sequences,
+              double scale,
+              std::int64_t window) {
+             const nsp::AttentionGradients gradients{.dq = at::empty(q.sizes(), q.options()),
+                                                     .dk = at::empty(k.sizes(), k.options()),
+                                                     .dv = at::empty(v.sizes(), v.options())};
+             kernel.backward({q, k, v, &sequences, scale, window}, out, lse, dout, gradients);
+             return std::tuple(gradients.dq, gradients.dk, gradients.dv);
+           });
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_exec, module) {
@@ -99,4 +150,12 @@ PYBIND11_MODULE(_exec, module) {
   module.attr("attention_op") = std::string(nsp::attention_op());
   bind_world(module);
   bind_schedule(module);
+  bind_kernel(module);
+  module.def(
+      "default_kernel",
+      [](const std::string& device) {
+        return std::string(nsp::default_kernel(at::Device(device)));
+      },
+      py::arg("device"),
+      "The attention kernel that runs on a device unless another is named.");
 }

@@ -1,0 +1,50 @@
+# cuDNN attention: whole files are swapped. NSP_CUDA=AUTO takes it where a GPU is; ON insists; OFF never.
+# Needs the headers of a CUDA toolkit, of cuDNN (in torch's own wheel folder) and of cudnn-frontend
+# (tools/fetch_deps.sh brings them); links torch's libraries only, cuDNN itself is opened at run time.
+set(NSP_CUDA AUTO CACHE STRING "cuDNN attention: AUTO, ON or OFF")
+set_property(CACHE NSP_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+find_path(NSP_CUDA_INCLUDE cuda_runtime_api.h
+  HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES include)
+find_path(NSP_CUDNN_INCLUDE cudnn.h HINTS ${TORCHWHEEL_DIR}/../nvidia/cudnn/include)
+find_path(NSP_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS ${NSP_DEPS}/usr/include)
+set(missing)
+foreach(part CUDA_INCLUDE CUDNN_INCLUDE CUDNN_FRONTEND_INCLUDE)
+  if(NOT NSP_${part})
+    list(APPEND missing ${part})
+  endif()
+endforeach()
+
+set(wanted ${NSP_CUDA})
+if(NSP_CUDA STREQUAL AUTO)
+  set(wanted OFF)
+  if(EXISTS /dev/nvidiactl AND EXISTS ${TORCHWHEEL_DIR}/lib/libtorch_cuda.so)
+    set(wanted ON)
+  endif()
+endif()
+if(wanted AND missing)
+  set(reason "cuDNN attention needs headers that were not found: ${missing}; see tools/fetch_deps.sh")
+  if(NSP_CUDA STREQUAL AUTO)
+    message(WARNING "${reason}. Building without: GPUs use FlashAttention-2, which is slower on Hopper.")
+    set(wanted OFF)
+  else()
+    message(FATAL_ERROR "${reason}")
+  endif()
+endif()
+
+if(wanted)
+  message(STATUS "cuDNN attention: yes")
+  add_library(torchwheel::torch_cuda SHARED IMPORTED)
+  set_target_properties(torchwheel::torch_cuda PROPERTIES
+    IMPORTED_LOCATION ${TORCHWHEEL_DIR}/lib/libtorch_cuda.so)
+  add_library(nsp_cudnn INTERFACE)
+  target_include_directories(nsp_cudnn SYSTEM INTERFACE
+    ${NSP_CUDNN_FRONTEND_INCLUDE} ${NSP_CUDNN_INCLUDE} ${NSP_CUDA_INCLUDE})
+  target_link_libraries(nsp_cudnn INTERFACE torchwheel::torch_cuda dl)
+  set(NSP_CUDNN_SOURCE cudnn.cpp)
+  set(NSP_CUDNN_LIBRARIES nsp_cudnn)
+else()
+  message(STATUS "cuDNN attention: no")
+  set(NSP_CUDNN_SOURCE no_cudnn.cpp)
+  set(NSP_CUDNN_LIBRARIES)
+endif()

@@ -1,0 +1,348 @@
+// cuDNN's fused attention through cudnn-frontend's graphs, over ragged (packed) sequences. Hopper
+// and newer.
+//
+// One graph serves every batch of a bucket: heads, row strides, number of sequences (next power of
+// two: an empty entry costs up to 0.5 us), longest length (coarse: it costs nothing) and, backward,
+// tokens (they size the workspace; without the total cuDNN would reserve sequences x longest).
+// Building one takes about 0.05 s. libtorch_cuda holds a cudnn_frontend of its own: ours is
+// compiled under another name, with hidden symbols.
+#define cudnn_frontend nsp_cudnn_frontend
+#define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+#include "nsp/attention/cudnn.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cudnn_frontend.h>
+#include <dlfcn.h>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cudnn/Handle.h>
+#include <ATen/ops/empty.h>
+
+#include "nsp/attention/ragged.h"
+
+namespace cudnn_frontend {
+// torch has loaded the library already; this is a second reference to it.
+void* cudnn_dlhandle = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+}  // namespace cudnn_frontend
+
+namespace nsp {
+namespace {
+
+namespace fe = cudnn_frontend;
+using Attributes = fe::graph::Tensor_attributes;
+using TensorPtr = std::shared_ptr<Attributes>;
+using Pack = std::unordered_map<std::int64_t, void*>;
+
+// The row tensors of a graph; what follows from one of them is derived from its place here.
+enum Rows : std::int64_t { kQ, kK, kV, kOut, kGradOut, kGradQ, kGradK, kGradV, kNumRows };
+constexpr std::int64_t kLse = 20;
+constexpr std::int64_t kLengths = 21;
+constexpr std::int64_t kLseOffsets = 22;
+constexpr std::int64_t uid(Rows rows) {
+  return 1 + rows;
+}
+constexpr std::int64_t offsets_uid(Rows rows) {
+  return 10 + rows;
+}
+constexpr bool of_kv(Rows rows) {
+  return rows == kK || rows == kV || rows == kGradK || rows == kGradV;
+}
+
+struct Bucket {
+  bool backward = false;
+  int device = 0;
+  at::ScalarType dtype = at::kBFloat16;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t head_dim = 1;
+  std::int64_t sequences = 1;
+  std::int64_t longest = 1;
+  std::int64_t tokens = 0;
+  std::int64_t window = 0;
+  double scale = 1;
+  std::array<std::int64_t, kNumRows> row{};  // elements from one token to the next
+
+  auto operator<=>(const Bucket&) const = default;
+};
+
+struct Built {
+  std::shared_ptr<fe::graph::Graph> graph;
+  std::int64_t workspace_bytes = 0;
+};
+
+void expect_good(fe::error_t status, const char* what) {
+  TORCH_CHECK(status.is_good(), "cuDNN attention, ", what, ": ", status.get_message());
+}
+
+std::int64_t next_power_of_two(std::int64_t value) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
+}
+
+// To the next eighth of a power of two: at most 12.5 % more workspace, few graphs.
+std::int64_t token_bucket(std::int64_t tokens) {
+  const std::int64_t step = std::max<std::int64_t>(1024, next_power_of_two(tokens) / 8);
+  return (tokens + step - 1) / step * step;
+}
+
+std::int64_t length_bucket(std::int64_t longest) {
+  std::int64_t bucket = 1024;
+  while (bucket < longest) {
+    bucket *= 4;
+  }
+  return bucket;
+}
+
+// Makes a graph's tensors.
+class Maker {
+ public:
+  Maker(fe::graph::Graph& graph, const Bucket& bucket) : graph_(graph), bucket_(bucket) {}
+
+  TensorPtr list(std::int64_t id, std::int64_t count, fe::DataType_t type) const {
+    return graph_.tensor(Attributes()
+                             .set_uid(id)
+                             .set_dim({count, 1, 1, 1})
+                             .set_stride({1, 1, 1, 1})
+                             .set_data_type(type));
+  }
+
+  TensorPtr input(Rows rows) const { return graph_.tensor(shaped(Attributes(), rows)); }
+  void output(const TensorPtr& tensor, Rows rows) const { shaped(tensor->set_output(true), rows); }
+
+  // (T, heads) in float32.
+  void shape_lse(Attributes& lse) const {
+    const std::int64_t heads = bucket_.heads;
+    lse.set_uid(kLse)
+        .set_data_type(fe::DataType_t::FLOAT)
+        .set_dim({bucket_.sequences, heads, bucket_.longest, 1})
+        .set_stride({bucket_.longest * heads, 1, heads, 1})
+        .set_ragged_offset(offsets(kLseOffsets));
+  }
+
+  template <typename Operation>
+  Operation& masked(Operation& operation) const {
+    const TensorPtr lengths = list(kLengths, bucket_.sequences, fe::DataType_t::INT32);
+    operation.set_attn_scale(static_cast<float>(bucket_.scale))
+        .set_padding_mask(true)
+        .set_seq_len_q(lengths)
+        .set_seq_len_kv(lengths)
+        .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
+        .set_diagonal_band_right_bound(0);
+    if (bucket_.window > 0) {
+      operation.set_diagonal_band_left_bound(static_cast<int>(bucket_.window));
+    }
+    return operation;
+  }
+
+ private:
+  TensorPtr offsets(std::int64_t id) const {
+    return list(id, bucket_.sequences + 1, fe::DataType_t::INT64);
+  }
+
+  Attributes& shaped(Attributes&& tensor, Rows rows) const { return shaped(tensor, rows); }
+  Attributes& shaped(Attributes& tensor, Rows rows) const {
+    const std::int64_t row = bucket_.row[static_cast<std::size_t>(rows)];
+    return tensor.set_uid(uid(rows))
+        .set_dim({bucket_.sequences,
+                  of_kv(rows) ? bucket_.kv_heads : bucket_.heads,
+                  bucket_.longest,
+                  bucket_.head_dim})
+        .set_stride({bucket_.longest * row, bucket_.head_dim, row, 1})
+        .set_ragged_offset(offsets(offsets_uid(rows)));
+  }
+
+  fe::graph::Graph& graph_;
+  const Bucket& bucket_;
+};
+
+void add_forward(fe::graph::Graph& graph, const Maker& make) {
+  auto operation = fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true);
+  auto [out, lse] =
+      graph.sdpa(make.input(kQ), make.input(kK), make.input(kV), make.masked(operation));
+  make.output(out, kOut);
+  make.shape_lse(lse->set_output(true));
+}
+
+void add_backward(fe::graph::Graph& graph, const Maker& make, std::int64_t tokens) {
+  Attributes stats;
+  make.shape_lse(stats);
+  auto operation = fe::graph::SDPA_backward_attributes()
+                       .set_name("attention_backward")
+                       .set_max_total_seq_len_q(tokens)
+                       .set_max_total_seq_len_kv(tokens);
+  auto [dq, dk, dv] = graph.sdpa_backward(make.input(kQ),
+                                          make.input(kK),
+                                          make.input(kV),
+                                          make.input(kOut),
+                                          make.input(kGradOut),
+                                          graph.tensor(stats),
+                                          make.masked(operation));
+  make.output(dq, kGradQ);
+  make.output(dk, kGradK);
+  make.output(dv, kGradV);
+}
+
+Built build(const Bucket& bucket) {
+  Built built{.graph = std::make_shared<fe::graph::Graph>()};
+  built.graph
+      ->set_io_data_type(bucket.dtype == at::kHalf ? fe::DataType_t::HALF
+                                                   : fe::DataType_t::BFLOAT16)
+      .set_intermediate_data_type(fe::DataType_t::FLOAT)
+      .set_compute_data_type(fe::DataType_t::FLOAT);
+  const Maker make(*built.graph, bucket);
+  if (bucket.backward) {
+    add_backward(*built.graph, make, bucket.tokens);
+  } else {
+    add_forward(*built.graph, make);
+  }
+  expect_good(built.graph->build(at::native::getCudnnHandle(), {fe::HeurMode_t::A}),
+              "building a graph");
+  expect_good(built.graph->get_workspace_size(built.workspace_bytes), "asking for its workspace");
+  return built;
+}
+
+// Heads side by side, as the graphs describe them; tokens may be apart.
+at::Tensor dense_heads(const at::Tensor& x) {
+  const bool dense = x.stride(2) == 1 && x.stride(1) == x.size(2);
+  return dense ? x : x.contiguous();
+}
+
+// The tensors of one launch, in the places the graph knows.
+struct Operands {
+  std::array<at::Tensor, kNumRows> rows;
+  at::Tensor lse;
+
+  at::Tensor& operator[](Rows index) { return rows[static_cast<std::size_t>(index)]; }
+};
+
+class CudnnAttention final : public AttentionKernel {
+ public:
+  at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) override {
+    Operands operands = read(inputs);
+    operands.lse =
+        at::empty({inputs.q.size(0), inputs.q.size(1)}, inputs.q.options().dtype(at::kFloat));
+    operands[kOut] = dense_place(out);
+    if (inputs.sequences->count() > 0) {
+      launch(inputs, false, operands);
+      ++forward_launches;
+      deliver(operands[kOut], out);
+    }
+    return operands.lse;
+  }
+
+  void backward(const AttentionInputs& inputs,
+                const at::Tensor& out,
+                const at::Tensor& lse,
+                const at::Tensor& dout,
+                const AttentionGradients& gradients) override {
+    if (inputs.sequences->count() == 0) {
+      return;
+    }
+    Operands operands = read(inputs);
+    operands.lse = lse;
+    operands[kOut] = dense_heads(out);
+    operands[kGradOut] = dense_heads(dout);
+    operands[kGradQ] = dense_place(gradients.dq);
+    operands[kGradK] = dense_place(gradients.dk);
+    operands[kGradV] = dense_place(gradients.dv);
+    launch(inputs, true, operands);
+    ++backward_launches;
+    deliver(operands[kGradQ], gradients.dq);
+    deliver(operands[kGradK], gradients.dk);
+    deliver(operands[kGradV], gradients.dv);
+  }
+
+ private:
+  static Operands read(const AttentionInputs& inputs) {
+    Operands operands;
+    operands[kQ] = dense_heads(inputs.q);
+    operands[kK] = dense_heads(inputs.k);
+    operands[kV] = dense_heads(inputs.v);
+    return operands;
+  }
+
+  // Where a result is written: the target itself when the graph can describe it.
+  static at::Tensor dense_place(const at::Tensor& target) {
+    const bool dense = target.stride(2) == 1 && target.stride(1) == target.size(2);
+    return dense ? target : at::empty(target.sizes(), target.options());
+  }
+  static void deliver(const at::Tensor& written, const at::Tensor& target) {
+    if (!written.is_same(target)) {
+      target.copy_(written);
+    }
+  }
+
+  static Bucket bucket_of(const AttentionInputs& inputs, bool backward, const Operands& operands) {
+    const Ragged& sequences = *inputs.sequences;
+    Bucket bucket{.backward = backward,
+                  .device = inputs.q.device().index(),
+                  .dtype = inputs.q.scalar_type(),
+                  .heads = inputs.q.size(1),
+                  .kv_heads = inputs.k.size(1),
+                  .head_dim = inputs.q.size(2),
+                  .sequences = next_power_of_two(sequences.count()),
+                  .longest = length_bucket(sequences.longest()),
+                  .tokens = backward ? token_bucket(sequences.tokens()) : 0,
+                  .window = inputs.window,
+                  .scale = inputs.scale};
+    for (std::size_t i = 0; i < operands.rows.size(); ++i) {
+      bucket.row[i] = operands.rows[i].defined() ? operands.rows[i].stride(0) : 0;
+    }
+    return bucket;
+  }
+
+  void launch(const AttentionInputs& inputs, bool backward, const Operands& operands) {
+    const Bucket bucket = bucket_of(inputs, backward, operands);
+    const Built& built = graph(bucket);
+    const at::Device device = inputs.q.device();
+    Pack pack;
+    const auto offsets = [&](std::int64_t row) {
+      return inputs.sequences->offsets_on(device, at::kLong, bucket.sequences, row).data_ptr();
+    };
+    for (std::int64_t i = 0; i < kNumRows; ++i) {
+      const at::Tensor& rows = operands.rows[static_cast<std::size_t>(i)];
+      if (rows.defined()) {
+        pack[uid(static_cast<Rows>(i))] = rows.data_ptr();
+        pack[offsets_uid(static_cast<Rows>(i))] = offsets(rows.stride(0));
+      }
+    }
+    pack[kLse] = operands.lse.data_ptr();
+    pack[kLseOffsets] = offsets(bucket.heads);
+    pack[kLengths] = inputs.sequences->lengths_on(device, bucket.sequences).data_ptr();
+    const at::Tensor workspace =
+        at::empty({built.workspace_bytes}, inputs.q.options().dtype(at::kByte));
+    expect_good(built.graph->execute(at::native::getCudnnHandle(), pack, workspace.data_ptr()),
+                "launching");
+  }
+
+  const Built& graph(const Bucket& bucket) {
+    const std::scoped_lock lock(mutex_);
+    const auto entry = graphs_.find(bucket);
+    return entry != graphs_.end() ? entry->second
+                                  : graphs_.emplace(bucket, build(bucket)).first->second;
+  }
+
+  std::mutex mutex_;
+  std::map<Bucket, Built> graphs_;  // entries are never removed: references stay valid
+};
+
+}  // namespace
+
+bool cudnn_built() {
+  return true;
+}
+
+bool cudnn_supported() {
+  return at::cuda::is_available() && at::cuda::getCurrentDeviceProperties()->major >= 9;
+}
+
+std::unique_ptr<AttentionKernel> make_cudnn_attention() {
+  return std::make_unique<CudnnAttention>();
+}
+
+}  // namespace nsp

@@ -1,0 +1,102 @@
+// ATen's FlashAttention-2 on CUDA tensors: portable (Ampere and newer), deterministic backward,
+// sliding window.
+#include <optional>
+
+#include <ATen/ops/_flash_attention_backward.h>
+#include <ATen/ops/_flash_attention_forward.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include "nsp/attention/attention.h"
+#include "nsp/attention/ragged.h"
+
+namespace nsp {
+namespace {
+
+at::Tensor dense_head_dim(const at::Tensor& x) {
+  return x.stride(2) == 1 ? x : x.contiguous();
+}
+
+class FlashAttention final : public AttentionKernel {
+ public:
+  at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) override {
+    const Ragged& sequences = *inputs.sequences;
+    if (sequences.count() == 0) {
+      return at::empty({inputs.q.size(1), 0}, inputs.q.options().dtype(at::kFloat));
+    }
+    const at::Tensor cu_seqlens = boundaries(inputs);
+    const auto [attended, lse, rng_state, unused, mask] =
+        at::_flash_attention_forward(dense_head_dim(inputs.q),
+                                     dense_head_dim(inputs.k),
+                                     dense_head_dim(inputs.v),
+                                     cu_seqlens,
+                                     cu_seqlens,
+                                     sequences.longest(),
+                                     sequences.longest(),
+                                     0.0,
+                                     true,
+                                     false,
+                                     inputs.scale,
+                                     window_left(inputs),
+                                     window_right(inputs));
+    out.copy_(attended);
+    ++forward_launches;
+    return lse;
+  }
+
+  void backward(const AttentionInputs& inputs,
+                const at::Tensor& out,
+                const at::Tensor& lse,
+                const at::Tensor& dout,
+                const AttentionGradients& gradients) override {
+    const Ragged& sequences = *inputs.sequences;
+    if (sequences.count() == 0) {
+      return;
+    }
+    const at::Tensor cu_seqlens = boundaries(inputs);
+    // No dropout: the generator's state is not read, but must be there.
+    const at::Tensor rng_state =
+        at::zeros({2}, inputs.q.options().dtype(at::kLong).device(at::kCPU));
+    const auto [dq, dk, dv] = at::_flash_attention_backward(dense_head_dim(dout),
+                                                            dense_head_dim(inputs.q),
+                                                            dense_head_dim(inputs.k),
+                                                            dense_head_dim(inputs.v),
+                                                            dense_head_dim(out),
+                                                            lse,
+                                                            cu_seqlens,
+                                                            cu_seqlens,
+                                                            sequences.longest(),
+                                                            sequences.longest(),
+                                                            0.0,
+                                                            true,
+                                                            rng_state,
+                                                            rng_state,
+                                                            inputs.scale,
+                                                            window_left(inputs),
+                                                            window_right(inputs));
+    gradients.dq.copy_(dq);
+    gradients.dk.copy_(dk);
+    gradients.dv.copy_(dv);
+    ++backward_launches;
+  }
+
+ private:
+  static at::Tensor boundaries(const AttentionInputs& inputs) {
+    return inputs.sequences->offsets_on(inputs.q.device(), at::kInt, inputs.sequences->count(), 1);
+  }
+  // Tokens to the left that a token sees besides itself.
+  static std::optional<std::int64_t> window_left(const AttentionInputs& inputs) {
+    return inputs.window > 0 ? std::optional(inputs.window - 1) : std::nullopt;
+  }
+  static std::optional<std::int64_t> window_right(const AttentionInputs& inputs) {
+    return inputs.window > 0 ? std::optional<std::int64_t>(0) : std::nullopt;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<AttentionKernel> make_flash_attention() {
+  return std::make_unique<FlashAttention>();
+}
+
+}  // namespace nsp
