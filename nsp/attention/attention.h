@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <ATen/core/Tensor.h>
 
@@ -34,6 +35,7 @@ struct AttentionGradients {
 class AttentionKernel {
  public:
   virtual ~AttentionKernel() = default;
+  virtual std::string name() const = 0;
 
   // Writes `out`; returns the log-sum-exp of each row (float64 for float64 inputs, else float32)
   // for the same kernel's backward.

@@ -56,6 +56,7 @@ AttentionInputs checked(const AttentionInputs& inputs) {
 // One call a sequence: the kernel has no ragged form, and a length of 0 kills the process (SIGFPE).
 class CpuAttention final : public AttentionKernel {
  public:
+  std::string name() const override { return "cpu"; }
   at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) override {
     const AttentionInputs in = checked(inputs);
     const auto lse_type = in.q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;

@@ -222,6 +222,7 @@ struct Operands {
 
 class CudnnAttention final : public AttentionKernel {
  public:
+  std::string name() const override { return "cudnn"; }
   at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) override {
     Operands operands = read(inputs);
     operands.lse =

@@ -19,6 +19,7 @@ at::Tensor dense_head_dim(const at::Tensor& x) {
 
 class FlashAttention final : public AttentionKernel {
  public:
+  std::string name() const override { return "flash"; }
   at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) override {
     const Ragged& sequences = *inputs.sequences;
     if (sequences.count() == 0) {

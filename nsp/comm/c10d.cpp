@@ -106,6 +106,20 @@ class C10dPending final : public Pending {
   Place place_;
 };
 
+// Rows of a GPU over a group that moves host memory only (several ranks a GPU): through the host,
+// there and back.
+class StagedPending final : public Pending {
+ public:
+  StagedPending(std::unique_ptr<Pending> host, at::Device device)
+      : host_(std::move(host)), device_(device) {}
+
+  at::Tensor wait() override { return host_->wait().to(device_); }
+
+ private:
+  std::unique_ptr<Pending> host_;
+  at::Device device_;
+};
+
 class C10dCommunicator final : public Communicator {
  public:
   explicit C10dCommunicator(Group group) : group_(std::move(group)) {}
@@ -117,6 +131,11 @@ class C10dCommunicator final : public Communicator {
                                     std::vector<std::int64_t> send_counts,
                                     std::vector<std::int64_t> receive_counts,
                                     const Purpose& purpose) override {
+    if (!rows.is_cpu() && group_->getBackendName() != "nccl") {
+      const at::Device device = rows.device();
+      auto host = exchange(rows.cpu(), std::move(send_counts), std::move(receive_counts), purpose);
+      return std::make_unique<StagedPending>(std::move(host), device);
+    }
     const Place place{rank(), size(), purpose};
     auto shape = rows.sizes().vec();
     shape[0] = std::accumulate(receive_counts.begin(), receive_counts.end(), std::int64_t{0});

@@ -38,6 +38,12 @@ class Context:
     _channels: Any = field(default_factory=count)
 
     @property
+    def kernel(self) -> str:
+        """The attention kernel: cpu, flash or cudnn."""
+        name: str = self.world.kernel
+        return name
+
+    @property
     def world_size(self) -> int:
         return self.settings.world
 
@@ -76,6 +82,7 @@ def init(
     self_check: bool = True,
     replicas: bool = False,
     timeout: timedelta = timedelta(minutes=10),
+    attention: str = "",
 ) -> Context:
     """Makes the context of the ranks that FSDP shards over. Collective over these ranks.
 
@@ -83,7 +90,8 @@ def init(
     as a dict. sp_max: largest degree, a power of two that divides the world and the heads. token_budget: most
     tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up). profile: a preset's
     name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. replicas: allow a mesh that covers
-    only part of the job's ranks.
+    only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the device's fastest;
+    flash has a deterministic backward).
 
     ValueError: a bad argument, before any collective. RuntimeError: ranks with other settings, or a failed
     self-check.
@@ -96,6 +104,9 @@ def init(
             "pass the mesh of all ranks, or replicas=True when the rest are data-parallel replicas"
         )
     device = _device_of(mesh)
+    backend = _backend_of(group, device)
+    if not attention and device.type == "cuda":
+        attention = execution().default_kernel(str(device))
     settings = make_settings(
         len(ranks),
         config,
@@ -111,8 +122,13 @@ def init(
     name = f"world-{ranks[0]}-{next(_names)}"
     rank = dist.get_rank(group)
     _compare(settings, name, rank, timeout)
-    own = dist.new_group(ranks, timeout=timeout, use_local_synchronization=len(ranks) < dist.get_world_size())
-    world = execution().World(own.group_name)
+    own = dist.new_group(
+        ranks,
+        timeout=timeout,
+        backend=backend,
+        use_local_synchronization=len(ranks) < dist.get_world_size(),
+    )
+    world = execution().World(own.group_name, str(device), attention)
     context = Context(settings, rank, device, own, world, timeout, name)
     if self_check:
         from nsp.self_check import run
@@ -138,6 +154,13 @@ def _device_of(mesh: Any) -> torch.device:
     if kind is None:
         kind = "cuda" if torch.cuda.is_available() and "nccl" in dist.get_backend() else "cpu"
     return torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
+
+
+def _backend_of(group: dist.ProcessGroup | None, device: torch.device) -> str:
+    """nccl or gloo, as the job's own group moves tensors of this device; gloo also serves several ranks a GPU."""
+    backends = dist.get_backend_config(group)
+    parts = dict(part.split(":") for part in str(backends).split(",") if ":" in part)
+    return parts.get(device.type, str(backends))
 
 
 def _compare(settings: Settings, name: str, rank: int, timeout: timedelta) -> None:

@@ -12,7 +12,7 @@ pytest.importorskip("nsp._core", reason="nsp._core is not built")
 pytest.importorskip("nsp._exec", reason="nsp._exec is not built")
 
 OPTIONS = (
-    "--steps 8 --tokens-per-step 1024 --max-length 600 --hidden 32 --head-dim 8 --experts 4 --lr 1e-2".split()
+    ["--steps", "8", "--tokens-per-step", "1024", "--max-length", "600", "--hidden", "32", "--head-dim", "8", "--experts", "4", "--lr", "1e-2"]
 )
 
 

@@ -77,6 +77,8 @@ void bind_world(py::module_& module) {
            py::arg("kernel") = "")
       .def_property_readonly("rank",
                              [](const nsp::World& world) { return world.communicator->rank(); })
+      .def_property_readonly("kernel",
+                             [](const nsp::World& world) { return world.attention->name(); })
       .def_property_readonly("size",
                              [](const nsp::World& world) { return world.communicator->size(); })
       .def(
