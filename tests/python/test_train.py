@@ -11,9 +11,22 @@ from launch import torchrun
 pytest.importorskip("nsp._core", reason="nsp._core is not built")
 pytest.importorskip("nsp._exec", reason="nsp._exec is not built")
 
-OPTIONS = (
-    ["--steps", "8", "--tokens-per-step", "1024", "--max-length", "600", "--hidden", "32", "--head-dim", "8", "--experts", "4", "--lr", "1e-2"]
-)
+OPTIONS = [
+    "--steps",
+    "8",
+    "--tokens-per-step",
+    "1024",
+    "--max-length",
+    "600",
+    "--hidden",
+    "32",
+    "--head-dim",
+    "8",
+    "--experts",
+    "4",
+    "--lr",
+    "1e-2",
+]
 
 
 @pytest.mark.parametrize("planner", ["algorithm1", "static:2"])

@@ -1,0 +1,100 @@
+"""One process of a launch: nested attention of random plans on GPUs, errors next to FlashAttention-2's.
+
+    torchrun --nproc-per-node N nested_ranks.py BACKEND OUT.json
+
+BACKEND nccl: one rank a GPU. gloo: any number of ranks a GPU, rows staged through the host.
+"""
+
+import json
+import os
+import random
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from nsp._native import core, execution
+from reference import attention, relative_error
+
+import nsp
+
+HEADS = [(32, 4), (8, 1), (28, 4)]
+LENGTHS = [5001, 1000, 333, 129, 33, 7, 1, 1, 2048]
+
+
+def shape(heads: int, kv_heads: int) -> dict:
+    return {
+        "name": "probe", "layers": 1, "hidden": 256, "heads": heads, "kv_heads": kv_heads, "head_dim": 128,
+        "experts": 0, "top_k": 0, "intermediate": 512, "vocabulary": 256, "bytes_per_value": 2,
+    }  # fmt: skip
+
+
+def random_plan(world: int, degrees: list[int], generator: random.Random) -> bytes:
+    placements = []
+    for sequence, tokens in enumerate(LENGTHS):
+        degree = generator.choice(degrees)
+        placements.append((sequence, tokens, generator.randrange(world // degree) * degree, degree))
+    return core().make_plan(world, max(degrees), world, 0, [placements], "given")
+
+
+def check(
+    context: nsp.Context, plan: bytes, heads: int, kv_heads: int, kernel: object
+) -> dict[str, list[float]]:
+    """Relative errors of this rank's rows: ours and FlashAttention-2's on whole sequences."""
+    generator = torch.Generator().manual_seed(1)
+    starts = [sum(LENGTHS[:i]) for i in range(len(LENGTHS))]
+
+    def rows(count: int) -> torch.Tensor:
+        return torch.randn(sum(LENGTHS), count, 128, generator=generator).to(context.device, torch.bfloat16)
+
+    whole = [rows(heads), rows(kv_heads), rows(kv_heads), rows(heads)]
+    scale = 128**-0.5
+    expected = attention(*whole, LENGTHS, scale)
+    sequences = execution().Ragged(LENGTHS)
+    out, lse = kernel.forward(*whole[:3], sequences, scale, 0)
+    flash = (out, *kernel.backward(*whole[:3], out, lse, whole[3], sequences, scale, 0))
+    mine = [
+        slice(starts[s] + b, starts[s] + e) for s, b, e in core().rank_row(plan, 0, context.rank) if s >= 0
+    ]
+    schedule = context.schedule(plan)
+    dummy = schedule.tokens(0) - sum(part.stop - part.start for part in mine)
+    q, k, v, dout = (torch.cat([x[part] for part in mine] or [x[:1]]).requires_grad_() for x in whole)
+    out = torch.ops.nsp.attention(q, k, v, schedule.handle, 0, scale)
+    found = (out.detach(), *torch.autograd.grad(out, (q, k, v), dout))
+    if dummy:
+        return {}
+    errors = {}
+    for name, value, other, reference in zip(("out", "dq", "dk", "dv"), found, flash, expected, strict=True):
+        parts = torch.cat([reference[part] for part in mine])
+        theirs = torch.cat([other[part] for part in mine])
+        errors[name] = [relative_error(value, parts), relative_error(theirs, parts)]
+    return errors
+
+
+def main(backend: str, out: str) -> None:
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    torch.cuda.set_device(rank % torch.cuda.device_count())
+    dist.init_process_group("cpu:gloo,cuda:nccl" if backend == "nccl" else "cpu:gloo,cuda:gloo")
+    degrees = [d for d in (1, 2, 4, 8) if d <= world]
+    generator = random.Random(0)
+    flash = execution().Kernel("flash")
+    results = []
+    for heads, kv_heads in HEADS:
+        allowed = [d for d in degrees if heads % d == 0]
+        context = nsp.init(None, shape(heads, kv_heads), sp_max=max(allowed))
+        for chosen in [[d] for d in allowed] + [allowed] * 3:
+            plan = random_plan(world, chosen, generator)
+            errors = check(context, plan, heads, kv_heads, flash)
+            every: list = [None] * world
+            dist.all_gather_object(every, errors)
+            results.append({"heads": heads, "kv_heads": kv_heads, "degrees": chosen, "errors": every})
+        kernel = context.kernel
+        context.close()
+    if rank == 0:
+        with Path(out).open("w") as file:
+            json.dump({"kernel": kernel, "results": results}, file)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
