@@ -157,7 +157,7 @@ def _device_of(mesh: Any) -> torch.device:
 
 
 def _backend_of(group: dist.ProcessGroup | None, device: torch.device) -> str:
-    """nccl or gloo, as the job's own group moves tensors of this device; gloo also serves several ranks a GPU."""
+    """nccl or gloo, as the job's own group moves tensors of this device."""
     backends = dist.get_backend_config(group)
     parts = dict(part.split(":") for part in str(backends).split(",") if ":" in part)
     return parts.get(device.type, str(backends))

@@ -96,7 +96,8 @@ def describe(args: argparse.Namespace, context: Context, corpus: Corpus, steps: 
     return (
         f"corpus: {len(corpus.lengths)} samples, {corpus.tokens} tokens "
         f"({format_lengths(corpus.lengths)}; {cut})\n"
-        f"world: {context.world_size} ranks on {context.device.type}, attention kernel {context.kernel}, sp_max {context.settings.sp_max}, "
+        f"world: {context.world_size} ranks on {context.device.type}, attention kernel {context.kernel}, "
+        f"sp_max {context.settings.sp_max}, "
         f"{args.tokens_per_step} tokens a step, at most {steps.token_budget} a rank, planner "
         f"{steps.planner}, "
         f"{len(steps)} steps an epoch"

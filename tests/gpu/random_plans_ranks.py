@@ -27,7 +27,8 @@ TOKENS = 16384
 def make_model(context_device: torch.device, world: int) -> torch.nn.Module:
     config = Qwen3MoeConfig(
         vocab_size=512, hidden_size=256, intermediate_size=512, moe_intermediate_size=128,
-        num_hidden_layers=2, num_attention_heads=8, num_key_value_heads=2, head_dim=128, num_experts=8, num_experts_per_tok=2,
+        num_hidden_layers=2, num_attention_heads=8, num_key_value_heads=2, head_dim=128,
+        num_experts=8, num_experts_per_tok=2,
         max_position_embeddings=TOKENS, use_cache=False, tie_word_embeddings=False,
     )  # fmt: skip
     torch.manual_seed(0)
