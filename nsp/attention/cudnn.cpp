@@ -23,6 +23,7 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cudnn/Handle.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 
 #include "nsp/attention/ragged.h"
 
@@ -246,11 +247,11 @@ class CudnnAttention final : public AttentionKernel {
     }
     Operands operands = read(inputs);
     operands.lse = lse;
-    operands[kOut] = dense_heads(out);
-    operands[kGradOut] = dense_heads(dout);
-    operands[kGradQ] = dense_place(gradients.dq);
-    operands[kGradK] = dense_place(gradients.dk);
-    operands[kGradV] = dense_place(gradients.dv);
+    operands[kOut] = out.contiguous();
+    operands[kGradOut] = dout.contiguous();
+    operands[kGradQ] = place_like(operands[kQ], gradients.dq);
+    operands[kGradK] = place_like(operands[kK], gradients.dk);
+    operands[kGradV] = place_like(operands[kV], gradients.dv);
     launch(inputs, true, operands);
     ++backward_launches;
     deliver(operands[kGradQ], gradients.dq);
@@ -276,6 +277,14 @@ class CudnnAttention final : public AttentionKernel {
     if (!written.is_same(target)) {
       target.copy_(written);
     }
+  }
+
+  // cuDNN addresses a gradient by the offsets of its operand (seen with 9.19: another row stride
+  // gives wrong gradients without an error), so it is written where the rows lie alike.
+  static at::Tensor place_like(const at::Tensor& operand, const at::Tensor& target) {
+    const bool alike = operand.stride(0) == target.stride(0) && dense_place(target).is_same(target);
+    return alike ? target
+                 : at::empty_strided(operand.sizes(), operand.strides(), operand.options());
   }
 
   static Bucket bucket_of(const AttentionInputs& inputs, bool backward, const Operands& operands) {
