@@ -119,12 +119,13 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--json", default="")
+    parser.add_argument("--rows", default="", help="only rows whose title contains this")
     options = parser.parse_args()
     lines = []
     print(
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}"
     )
-    for title, lengths, heads, kv_heads in ROWS:
+    for title, lengths, heads, kv_heads in [row for row in ROWS if options.rows in row[0]]:
         flops = sum(2 * length**2 * heads * HEAD_DIM for length in lengths)
         for direction, times in zip(
             ("forward", "backward"), measure(lengths, heads, kv_heads, options.rounds), strict=True

@@ -17,9 +17,8 @@ Json parse_json(std::string_view text, std::string_view what) {
 }
 
 std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) {
+  if (!(text << std::ifstream(path, std::ios::binary).rdbuf())) {
     throw BadInput(path + ": cannot be read; give the path of an existing, non-empty file");
   }
   return text.str();

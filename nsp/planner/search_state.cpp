@@ -63,7 +63,7 @@ bool SearchState::fits(const Node& node, const Sequence& sequence, std::int64_t 
     return true;
   }
   for (std::int32_t i = 0; i < node.degree; ++i) {
-    const auto rank = static_cast<std::size_t>(node.first_rank + i);
+    const auto rank = static_cast<std::size_t>(node.first_rank) + static_cast<std::size_t>(i);
     if (tokens_[rank] + slice(sequence, node.degree, i) > budget) {
       return false;
     }
@@ -75,7 +75,7 @@ void SearchState::add(const Node& node, const Sequence& sequence, std::int64_t c
   active_[at(node)] = 1;
   const std::size_t level = log2(node.degree);
   for (std::int32_t i = 0; i < node.degree; ++i) {
-    const auto rank = static_cast<std::size_t>(node.first_rank + i);
+    const auto rank = static_cast<std::size_t>(node.first_rank) + static_cast<std::size_t>(i);
     cost_[rank] += cost;
     tokens_[rank] += slice(sequence, node.degree, i);
   }
@@ -137,7 +137,7 @@ std::uint64_t SearchState::signature() const {
   std::vector<std::uint64_t> roots(canon_.begin() + static_cast<std::ptrdiff_t>(offset_[top_]),
                                    canon_.end());
   std::ranges::sort(roots);
-  std::uint64_t hash = static_cast<std::uint64_t>(last_degree);
+  auto hash = static_cast<std::uint64_t>(last_degree);
   for (const std::uint64_t root : roots) {
     hash = mix(hash, root);
   }

@@ -80,13 +80,15 @@ def main(backend: str, out: str) -> None:
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank % torch.cuda.device_count())
     dist.init_process_group("cpu:gloo,cuda:nccl" if backend == "nccl" else "cpu:gloo,cuda:gloo")
+    torch.zeros(1, device="cuda")  # the mesh leaves a device that is in use alone
+    mesh = dist.device_mesh.init_device_mesh("cuda", (world,))
     degrees = [d for d in (1, 2, 4, 8) if d <= world]
     generator = random.Random(0)
     flash = execution().Kernel("flash")
     results = []
     for heads, kv_heads in HEADS:
         allowed = [d for d in degrees if heads % d == 0]
-        context = nsp.init(None, shape(heads, kv_heads), sp_max=max(allowed))
+        context = nsp.init(mesh, shape(heads, kv_heads), sp_max=max(allowed))
         problem = Problem(heads, kv_heads, flash)
         for chosen in [[d] for d in allowed] + [allowed] * 3:
             plan = random_plan(world, chosen, generator)
