@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <vector>
 
+#include "nsp/cost/exact.h"
 #include "nsp/planner/rounds.h"
 
 namespace nsp {
@@ -11,39 +13,128 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-bool fits(std::int64_t tokens, std::int32_t degree, std::int64_t token_budget) {
-  return token_budget == 0 || (tokens + degree - 1) / degree <= token_budget;
-}
+struct Option {
+  std::int64_t alone = 0;  // nanoseconds of its slowest rank when nothing else runs
+  std::int64_t area = 0;   // nanoseconds x ranks, dense included
+  std::int64_t fixed = 0;  // nanoseconds of a node of this degree, beside its sequences
+};
 
-// Nanoseconds x ranks of compute and traffic.
-std::int64_t area_of(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
-  const SequenceCost cost = model.sequence(tokens, degree);
-  return degree * (cost.compute.sum() + cost.prologue.sum() + cost.epilogue.sum());
-}
+// Every sequence of this length at the degrees that hold its tokens; the largest always counts.
+struct Choices {
+  std::int64_t count = 0;
+  std::vector<Option> options;
+};
 
-// Nanoseconds, dense included, on the rank with the largest slice when nothing else runs.
-std::int64_t single_of(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
+Option option_of(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
   const SequenceCost cost = model.sequence(tokens, degree);
   Passes traffic = cost.prologue;
   traffic += cost.epilogue;
-  return model.node(degree, cost.compute, cost.path, traffic).sum() +
-         model.dense((tokens + degree - 1) / degree).sum();
+  const std::int64_t smallest_dense = model.dense(tokens).sum() - 2;  // without rounding up
+  return {.alone = model.dense_fixed().sum() +
+                   model.node(degree, cost.compute, cost.path, traffic).sum() +
+                   model.dense((tokens + degree - 1) / degree).sum(),
+          .area = degree * (cost.compute.sum() + traffic.sum()) +
+                  std::max<std::int64_t>(0, smallest_dense),
+          .fixed = model.node_fixed(degree).sum()};
 }
 
-// The least of `cost` over the degrees that fit; the largest degree always counts.
-template <typename Cost>
-std::int64_t least(Cost cost,
-                   const CostModel& model,
+Choices choices_of(const CostModel& model,
                    std::int64_t tokens,
                    std::span<const std::int32_t> degrees,
                    std::int64_t token_budget) {
-  std::int64_t result = kNever;
+  Choices choices;
   for (const std::int32_t degree : degrees) {
-    if (fits(tokens, degree, token_budget) || degree == degrees.back()) {
-      result = std::min(result, cost(model, tokens, degree));
+    if (token_budget == 0 || (tokens + degree - 1) / degree <= token_budget ||
+        degree == degrees.back()) {
+      choices.options.push_back(option_of(model, tokens, degree));
     }
   }
-  return result;
+  return choices;
+}
+
+// Least nanoseconds x ranks of a sequence in a plan of this load; kNever if no degree fits under
+// it.
+std::int64_t least_area(const Choices& choices, std::int64_t load, std::int64_t dense_fixed) {
+  std::int64_t least = kNever;
+  for (const Option& option : choices.options) {
+    if (option.alone <= load) {
+      const std::int64_t room = std::max<std::int64_t>(1, load - dense_fixed - option.fixed);
+      const Wide surcharge = wide(option.area) * wide(option.fixed) / wide(room);
+      least = std::min(least, option.area + static_cast<std::int64_t>(surcharge));
+    }
+  }
+  return least;
+}
+
+struct Batch {
+  std::vector<Choices> choices;          // not settled yet
+  std::map<std::int64_t, Wide> settled;  // by a node's fixed seconds: area of sequences whose
+                                         // cheapest degree fits under any load from `least` on
+  std::int64_t world = 1;
+  std::int64_t dense_fixed = 0;
+  std::int64_t all_fixed = 0;  // dense_fixed of the fewest rounds
+  std::int64_t least = 0;      // a bound already: no surcharge, any degree
+
+  void settle();
+  bool can_reach(std::int64_t load) const;
+};
+
+std::int64_t cheapest(const Choices& choices) {
+  return std::ranges::min_element(choices.options, {}, &Option::area)->area;
+}
+
+// An option of least area and least fixed seconds that fits is the choice under any load.
+void Batch::settle() {
+  Wide area = 0;
+  for (const Choices& one : choices) {
+    area += wide(cheapest(one)) * wide(one.count);
+  }
+  least = all_fixed + static_cast<std::int64_t>(area / wide(world));
+  std::erase_if(choices, [&](const Choices& one) {
+    for (const Option& option : one.options) {
+      const bool best = std::ranges::all_of(one.options, [&](const Option& other) {
+        return option.area <= other.area && option.fixed <= other.fixed;
+      });
+      if (best && option.alone <= least) {
+        settled[option.fixed] += wide(option.area) * wide(one.count);
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
+bool Batch::can_reach(std::int64_t load) const {
+  Wide area = wide(all_fixed) * wide(world);
+  for (const auto& [fixed, sum] : settled) {
+    const std::int64_t room = std::max<std::int64_t>(1, load - dense_fixed - fixed);
+    area += sum + sum * wide(fixed) / wide(room);
+  }
+  for (const Choices& one : choices) {
+    const std::int64_t smallest = least_area(one, load, dense_fixed);
+    if (smallest == kNever) {
+      return false;
+    }
+    area += wide(smallest) * wide(one.count);
+  }
+  return area <= wide(load) * wide(world);
+}
+
+Batch batch_of(const CostModel& model,
+               std::span<const std::int64_t> tokens,
+               std::int32_t sp_max,
+               std::int64_t token_budget) {
+  const std::vector<std::int32_t> degrees = model.allowed_degrees(sp_max);
+  std::vector<std::int64_t> sorted(tokens.begin(), tokens.end());
+  std::ranges::sort(sorted, std::greater{});
+  Batch batch{.choices = {}, .settled = {}, .dense_fixed = model.dense_fixed().sum()};
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (i == 0 || sorted[i] != sorted[i - 1]) {
+      batch.choices.push_back(choices_of(model, sorted[i], degrees, token_budget));
+    }
+    ++batch.choices.back().count;
+  }
+  return batch;
 }
 
 }  // namespace
@@ -56,18 +147,26 @@ std::int64_t lower_bound(const CostModel& model,
   if (tokens.empty()) {
     return 0;
   }
-  const std::vector<std::int32_t> degrees = model.allowed_degrees(sp_max);
-  std::int64_t area = 0;
+  Batch batch = batch_of(model, tokens, sp_max, token_budget);
   std::int64_t sum = 0;
   for (const std::int64_t length : tokens) {
-    area += least(area_of, model, length, degrees, token_budget);
     sum += length;
   }
-  const std::int64_t longest = *std::ranges::max_element(tokens);
-  const std::int64_t single = least(single_of, model, longest, degrees, token_budget);
-  area += model.dense(sum).sum();  // each rank rounds up: together they pay at least this
+  batch.world = world;
   const std::int64_t rounds = token_budget == 0 ? 1 : least_rounds(sum, world, token_budget);
-  return model.dense_fixed().sum() * rounds + std::max(area / world, single);
+  batch.all_fixed = batch.dense_fixed * rounds;
+  batch.settle();
+  std::int64_t low = batch.least - 1;  // not reached
+  std::int64_t high = batch.least;
+  while (!batch.can_reach(high)) {
+    low = high;
+    high += high / 64 + 1;
+  }
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (batch.can_reach(middle) ? high : low) = middle;
+  }
+  return high;
 }
 
 }  // namespace nsp

@@ -1,9 +1,12 @@
 // A proven lower bound of the load of every plan that keeps the token budget.
 //
-// Load = max_p fwd + max_p bwd >= mean_p (fwd + bwd), and a launch never takes less than the sum of
-// its works. So no plan beats the mean over the ranks of each sequence at its cheapest fitting
-// degree; nor the dearest single sequence, alone at its best degree. Rounds add up, so both hold
-// for any number of rounds.
+// Load L = max_p fwd + max_p bwd is at least the forward + backward of any rank, so in a plan of
+// load L every sequence runs at a degree that holds its tokens and at which it alone takes no more
+// than L. A launch never takes less than the sum of its works, and a node whose sequences fill a
+// part of L pays its fixed seconds: at least that part of them is charged to its sequences. So the
+// sum over the sequences of seconds x ranks, each at its cheapest degree of those, is at most
+// world x L. The bound is the least L for which this holds. Rounds add up, so it holds for any
+// number of them.
 #pragma once
 
 #include <cstdint>

@@ -5,48 +5,12 @@
 
 #include "nsp/cost/evaluate.h"
 #include "nsp/plan/make_plan.h"
-#include "nsp/planner/algorithm1.h"
-#include "nsp/planner/baselines/static.h"
 #include "nsp/planner/bound.h"
 #include "nsp/planner/request.h"
-#include "nsp/planner/rounds.h"
+#include "nsp/planner/solve.h"
 
 namespace nsp {
 namespace {
-
-// Static with the degree of least load among those that hold every sequence.
-std::vector<Solution> best_static(const Problem& batch) {
-  std::vector<Solution> best;
-  for (const std::int32_t degree : batch.model->allowed_degrees(batch.sp_max)) {
-    if ((batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
-      continue;
-    }
-    std::vector<Solution> rounds = plan_rounds(
-        batch, [degree](const Problem& problem) { return static_degree(problem, degree); });
-    if (best.empty() || total_load(rounds) < total_load(best)) {
-      best = std::move(rounds);
-    }
-  }
-  return best;
-}
-
-std::vector<Solution> solve(const Problem& batch,
-                            const PlanRequest& request,
-                            const Choice& choice) {
-  if (batch.sequences.empty()) {
-    return {};
-  }
-  if (choice.kind == PlannerKind::kAlgorithm1) {
-    const Algorithm1Options options{
-        .prefix = request.prefix, .beam = request.beam, .monotone = request.monotone};
-    return plan_rounds(batch, [&](const Problem& problem) { return algorithm1(problem, options); });
-  }
-  if (choice.degree == 0) {
-    return best_static(batch);
-  }
-  return plan_rounds(batch,
-                     [&](const Problem& problem) { return static_degree(problem, choice.degree); });
-}
 
 std::vector<std::vector<Placement>> placements(std::vector<Solution> rounds) {
   std::vector<std::vector<Placement>> result;

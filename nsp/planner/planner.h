@@ -21,9 +21,9 @@ struct PlanRequest {
   std::int32_t world = 1;
   std::int32_t ranks_per_host = 0;  // 0: the profile's
   std::int32_t sp_max = 1;
-  std::int64_t token_budget = 0;       // tokens a rank a round; 0: ceil(1.2 x all tokens / world)
-  std::string planner = "algorithm1";  // algorithm1, static, static:K
-  std::string effort = "default";      // fast, default, thorough: work limits of searching planners
+  std::int64_t token_budget = 0;   // tokens a rank a round; 0: ceil(1.2 x all tokens / world)
+  std::string planner = "nsp";     // planner_names()
+  std::string effort = "default";  // fast, default, thorough: work limits of searching planners
   OverLength over_length = OverLength::kError;
   std::int32_t prefix = 64;  // algorithm1: longest sequences that are searched
   std::int32_t beam = 8;     // algorithm1: states kept

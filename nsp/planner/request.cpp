@@ -11,6 +11,17 @@ namespace {
 constexpr std::int32_t kMostRanks = 1 << 20;
 constexpr std::string_view kStaticPrefix = "static:";
 
+struct Named {
+  std::string_view name;
+  PlannerKind kind;
+};
+
+constexpr Named kPlanners[] = {{"nsp", PlannerKind::kNsp},
+                               {"algorithm1", PlannerKind::kAlgorithm1},
+                               {"nsp-2l", PlannerKind::kTwoLevel},
+                               {"megatron-dcp", PlannerKind::kMegatron},
+                               {"static", PlannerKind::kStatic}};
+
 std::string joined(const std::vector<std::int32_t>& values) {
   std::string text;
   for (const std::int32_t value : values) {
@@ -54,7 +65,12 @@ std::string too_long(const Sequence& sequence, std::int32_t degree, std::int64_t
 }  // namespace
 
 std::vector<std::string> planner_names() {
-  return {"algorithm1", "static", "static:K"};
+  std::vector<std::string> names;
+  for (const Named& named : kPlanners) {
+    names.emplace_back(named.name);
+  }
+  names.emplace_back("static:K");
+  return names;
 }
 
 OverLength parse_over_length(const std::string& name) {
@@ -92,11 +108,10 @@ void check(const PlanRequest& request, const ModelShape& shape) {
 
 Choice parse_planner(const PlanRequest& request) {
   const std::string& name = request.planner;
-  if (name == "algorithm1") {
-    return {.kind = PlannerKind::kAlgorithm1};
-  }
-  if (name == "static") {
-    return {.kind = PlannerKind::kStatic};
+  for (const Named& named : kPlanners) {
+    if (name == named.name) {
+      return {.kind = named.kind};
+    }
   }
   Choice choice{.kind = PlannerKind::kStatic};
   const char* const end = name.data() + name.size();
@@ -104,7 +119,11 @@ Choice parse_planner(const PlanRequest& request) {
                           ? std::from_chars(name.data() + kStaticPrefix.size(), end, choice.degree)
                           : std::from_chars_result{nullptr, std::errc::invalid_argument};
   if (parsed.ec != std::errc{} || parsed.ptr != end) {
-    bad_input("planner", "'" + name + "'", "must be algorithm1, static or static:K (K: a degree)");
+    std::string allowed;
+    for (const Named& named : kPlanners) {
+      allowed += std::string(named.name) + ", ";
+    }
+    bad_input("planner", "'" + name + "'", "must be " + allowed + "or static:K (K: a degree)");
   }
   const std::vector<std::int32_t> all = degrees(request.sp_max);
   if (std::ranges::find(all, choice.degree) == all.end()) {

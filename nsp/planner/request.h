@@ -10,10 +10,10 @@
 
 namespace nsp {
 
-enum class PlannerKind : std::uint8_t { kAlgorithm1, kStatic };
+enum class PlannerKind : std::uint8_t { kNsp, kAlgorithm1, kStatic, kTwoLevel, kMegatron };
 
 struct Choice {
-  PlannerKind kind = PlannerKind::kAlgorithm1;
+  PlannerKind kind = PlannerKind::kNsp;
   std::int32_t degree = 0;  // static:K; 0: the best one
 };
 

@@ -37,7 +37,8 @@ TEST(Plan, RandomRequestsGiveCheckedPlans) {
     request.sp_max = 1 << pick(random, 0, 3);
     request.world = request.sp_max * static_cast<std::int32_t>(pick(random, 1, 3));
     request.lengths = random_lengths(random, pick(random, 0, 60), 13);
-    request.planner = std::vector<std::string>{"algorithm1", "static", "static:1"}[random.below(3)];
+    request.planner = std::vector<std::string>{
+        "nsp", "algorithm1", "nsp-2l", "megatron-dcp", "static", "static:1"}[random.below(6)];
     request.over_length = OverLength(random.below(3));
     request.token_budget = random.below(2) == 0 ? 0 : pick(random, 1, 4000);
     const PlanResult result = plan(request, kTiny, kCpu);
@@ -54,7 +55,8 @@ TEST(Plan, RandomRequestsGiveCheckedPlans) {
 }
 
 TEST(Plan, NoSequencesGiveAPlanWithoutRounds) {
-  for (const char* planner : {"algorithm1", "static", "static:2"}) {
+  for (const char* planner :
+       {"nsp", "algorithm1", "nsp-2l", "megatron-dcp", "static", "static:2"}) {
     const PlanResult result =
         plan({.lengths = {}, .world = 4, .sp_max = 4, .planner = planner}, kTiny, kCpu);
     EXPECT_TRUE(result.plan.feasible);
@@ -136,7 +138,8 @@ TEST(Plan, BadRequestsAreOneSentence) {
   EXPECT_EQ(message({.lengths = {3}, .world = 1, .sp_max = 1, .token_budget = -1}).substr(0, 16),
             "token_budget -1:");
   EXPECT_EQ(message({.lengths = {3}, .planner = "fast"}),
-            "planner 'fast': must be algorithm1, static or static:K (K: a degree)");
+            "planner 'fast': must be nsp, algorithm1, nsp-2l, megatron-dcp, static, or static:K "
+            "(K: a degree)");
   EXPECT_EQ(message({.lengths = {3}, .world = 4, .sp_max = 4, .planner = "static:8"}),
             "planner 'static:8': the degree must be one of 1, 2, 4");
   EXPECT_EQ(message({.lengths = {3}, .planner = "static:2x"}).substr(0, 19), "planner 'static:2x'");

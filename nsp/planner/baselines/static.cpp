@@ -1,5 +1,6 @@
 #include "nsp/planner/baselines/static.h"
 
+#include <bit>
 #include <vector>
 
 namespace nsp {
@@ -27,20 +28,26 @@ std::size_t choose(const std::vector<Group>& groups, std::int64_t slice, std::in
 
 }  // namespace
 
-Solution static_degree(const Problem& problem, std::int32_t degree) {
+std::vector<Node> static_nodes(CostTable& costs, std::int32_t degree) {
+  const Problem& problem = costs.problem();
+  const auto level = static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(degree)));
   std::vector<Group> groups(static_cast<std::size_t>(problem.world / degree));
   std::vector<Node> nodes;
   nodes.reserve(problem.sequences.size());
-  for (const Sequence& sequence : problem.sequences) {
-    const std::int64_t slice = (sequence.tokens + degree - 1) / degree;
+  for (std::size_t i = 0; i < problem.sequences.size(); ++i) {
+    const std::int64_t slice = (problem.sequences[i].tokens + degree - 1) / degree;
     const std::size_t chosen = choose(groups, slice, problem.token_budget);
     Group& group = groups[chosen];
-    group.cost += group.tokens == 0 ? opening_share(*problem.model, sequence.tokens, degree)
-                                    : share(*problem.model, sequence.tokens, degree);
+    group.cost += group.tokens == 0 ? costs.opening_share(i, level) : costs.share(i, level);
     group.tokens += slice;
     nodes.push_back({.first_rank = static_cast<std::int32_t>(chosen) * degree, .degree = degree});
   }
-  return score(problem, nodes);
+  return nodes;
+}
+
+Solution static_degree(const Problem& problem, std::int32_t degree) {
+  CostTable costs(problem);
+  return score(problem, static_nodes(costs, degree));
 }
 
 }  // namespace nsp

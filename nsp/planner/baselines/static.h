@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "nsp/planner/cost_table.h"
 #include "nsp/planner/problem.h"
 
 namespace nsp {
@@ -10,5 +12,8 @@ namespace nsp {
 // Longest first, each onto the least-loaded group of `degree` ranks that stays within the token
 // budget, else onto the one with the fewest tokens (the result is then infeasible).
 Solution static_degree(const Problem& problem, std::int32_t degree);
+
+// The same as nodes, one a sequence.
+std::vector<Node> static_nodes(CostTable& costs, std::int32_t degree);
 
 }  // namespace nsp

@@ -1,0 +1,161 @@
+#include "nsp/planner/local_search.h"
+
+#include <vector>
+
+#include "nsp/planner/trial.h"
+
+namespace nsp {
+namespace {
+
+using Id = Assignment::Id;
+
+constexpr std::int64_t kStages = 64;
+constexpr std::int64_t kHeat = 10000;  // the square of 0.15 % of a load: one rank's
+constexpr std::size_t kFew = 4;        // sequences of a node that a trial may empty
+
+class LocalSearch {
+ public:
+  LocalSearch(Assignment& state, Random& random)
+      : state_(state), trial_(state, random), best_(quality(state)), best_nodes_(state.nodes()) {}
+
+  void run(std::int64_t work);
+
+ private:
+  void retarget();
+  std::size_t pick_rank();
+  std::size_t pick_sequence();
+  Id pick_node(std::size_t level);
+  std::size_t pick_level(std::size_t near);
+  void propose();
+  void empty_node(Id node);
+  void keep_best();
+
+  Assignment& state_;
+  Trial trial_;
+  Quality best_;
+  std::vector<Id> best_nodes_;
+  std::int64_t lowest_ = INT64_MAX;  // energy under the present targets
+};
+
+// The highest of eight random ranks.
+std::size_t LocalSearch::pick_rank() {
+  std::size_t best = trial_.below(state_.world());
+  for (int i = 0; i < 7; ++i) {
+    const std::size_t other = trial_.below(state_.world());
+    best = state_.penalty(other) > state_.penalty(best) ? other : best;
+  }
+  return best;
+}
+
+// Of the active nodes on a high rank's path one, of its sequences one.
+std::size_t LocalSearch::pick_sequence() {
+  const std::size_t rank = pick_rank();
+  const std::vector<std::uint32_t>* chosen = nullptr;
+  std::size_t active = 0;
+  for (std::size_t l = 0; l < state_.levels(); ++l) {
+    const auto& members = state_.members(state_.node_of_rank(rank, l));
+    if (!members.empty() && trial_.below(++active) == 0) {
+      chosen = &members;
+    }
+  }
+  return chosen == nullptr ? trial_.below(state_.nodes().size())
+                           : (*chosen)[trial_.below(chosen->size())];
+}
+
+// The least loaded of three random nodes.
+Id LocalSearch::pick_node(std::size_t level) {
+  const std::size_t size = state_.level_size(level);
+  Id best = state_.first_id(level) + static_cast<Id>(trial_.below(size));
+  for (int i = 0; i < 2; ++i) {
+    const Id other = state_.first_id(level) + static_cast<Id>(trial_.below(size));
+    best = state_.node_load(other) < state_.node_load(best) ? other : best;
+  }
+  return best;
+}
+
+// Half the time the same, else one up, one down or any.
+std::size_t LocalSearch::pick_level(std::size_t near) {
+  const std::size_t roll = trial_.below(8);
+  if (roll < 2) {
+    return near + 1 < state_.levels() ? near + 1 : near;
+  }
+  if (roll == 2) {
+    return near > 0 ? near - 1 : near;
+  }
+  return roll == 3 ? trial_.below(state_.levels()) : near;
+}
+
+void LocalSearch::empty_node(Id node) {
+  const std::vector<std::uint32_t> members = state_.members(node);
+  const Id to = pick_node(pick_level(state_.level(node)));
+  for (const std::uint32_t member : members) {
+    trial_.move(member, to);
+  }
+}
+
+void LocalSearch::propose() {
+  const std::size_t sequence = pick_sequence();
+  const Id from = state_.nodes()[sequence];
+  const std::size_t kind = trial_.below(8);
+  if (kind == 0 && state_.members(from).size() <= kFew) {
+    empty_node(from);
+    return;
+  }
+  const Id to = pick_node(pick_level(state_.level(from)));
+  const auto& members = state_.members(to);
+  if (kind < 4 && !members.empty()) {
+    trial_.move(members[trial_.below(members.size())], from);
+  }
+  trial_.move(sequence, to);
+}
+
+// The load is looked at only when the energy is the lowest so far: it takes a pass over the ranks.
+void LocalSearch::keep_best() {
+  if (state_.energy() >= lowest_) {
+    return;
+  }
+  lowest_ = state_.energy();
+  const Quality now = quality(state_);
+  if (now < best_) {
+    best_ = now;
+    best_nodes_ = state_.nodes();
+  }
+}
+
+void LocalSearch::retarget() {
+  Passes targets = state_.mean();
+  targets += state_.largest();
+  state_.set_targets({.forward = targets.forward / 2, .backward = targets.backward / 2});
+  lowest_ = INT64_MAX;
+}
+
+void LocalSearch::run(std::int64_t work) {
+  std::int64_t threshold = kHeat;
+  for (std::int64_t stage = 1; stage <= kStages; ++stage) {
+    retarget();
+    while (trial_.spent() < work / kStages * stage) {
+      const std::int64_t excess = stage > kStages / 2 ? state_.excess() : INT64_MAX;
+      trial_.begin();
+      propose();
+      if (trial_.settle(stage == kStages ? 0 : threshold, excess)) {
+        keep_best();
+      }
+    }
+    threshold -= threshold / 8;
+  }
+  state_.assign(best_nodes_);
+}
+
+}  // namespace
+
+Quality quality(const Assignment& state) {
+  return {.excess = state.excess(), .load = state.largest().sum(), .traffic = state.traffic()};
+}
+
+void local_search(Assignment& state, Random& random, std::int64_t work) {
+  if (!state.nodes().empty()) {
+    LocalSearch(state, random).run(work);
+  }
+}
+
+}  // namespace nsp

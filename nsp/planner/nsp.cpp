@@ -1,0 +1,154 @@
+#include "nsp/planner/nsp.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nsp/planner/assignment.h"
+#include "nsp/planner/local_search.h"
+#include "nsp/planner/skeleton.h"
+#include "nsp/planner/target_greedy.h"
+
+namespace nsp {
+namespace {
+
+using Ids = std::vector<Assignment::Id>;
+
+class OneRound {
+ public:
+  OneRound(const Problem& problem, const NspEffort& effort)
+      : problem_(problem), effort_(effort), costs_(problem), state_(costs_), random_(kSeed) {}
+
+  void offer(const std::vector<Node>& nodes);
+  void bisect_target();
+  void restart(int part);
+  void thin_out();
+  Solution take();
+
+ private:
+  static constexpr std::uint64_t kSeed = 2609'22755;
+
+  void keep();
+  std::size_t count_long(int part);
+  std::int64_t scaled(std::int64_t work) const;
+
+  const Problem& problem_;
+  const NspEffort& effort_;
+  CostTable costs_;
+  Assignment state_;
+  Random random_;
+  Quality best_;
+  Ids nodes_;
+};
+
+void OneRound::keep() {
+  const Quality now = quality(state_);
+  if (nodes_.empty() || now < best_) {
+    best_ = now;
+    nodes_ = state_.nodes();
+  }
+}
+
+void OneRound::offer(const std::vector<Node>& nodes) {
+  state_.assign(nodes);
+  keep();
+}
+
+// From the mean of all sequences at their leaves up: a target that is kept sinks, another rises.
+void OneRound::bisect_target() {
+  std::int64_t low = 0;
+  for (std::size_t i = 0; i < problem_.sequences.size(); ++i) {
+    low += costs_.share(i, 0);
+  }
+  low /= problem_.world;
+  std::int64_t high = low + low / 2;
+  for (int i = 0; i < effort_.targets; ++i) {
+    const std::int64_t target = low + (high - low) / 2;
+    offer(target_greedy(costs_, target));
+    (quality(state_).load <= target + target / 256 ? high : low) = target;
+  }
+}
+
+// Sequences that on a leaf would fill 1 / part of the load.
+std::size_t OneRound::count_long(int part) {
+  std::size_t count = 0;
+  while (count < problem_.sequences.size() && costs_.share(count, 0) * part > best_.load) {
+    ++count;
+  }
+  return std::min(std::max<std::size_t>(count, 4), problem_.sequences.size());
+}
+
+// Small problems need less, large worlds more.
+std::int64_t OneRound::scaled(std::int64_t work) const {
+  const auto size = static_cast<std::int64_t>(problem_.sequences.size());
+  const std::int64_t ranks = std::max(problem_.world, 64);
+  return std::min(work / 64 * ranks, 20000 + 2000 * size);
+}
+
+void OneRound::restart(int part) {
+  state_.assign(nodes_);
+  anneal_skeleton(
+      state_, costs_, random_, {.work = scaled(effort_.skeleton), .longest = count_long(part)});
+  local_search(state_, random_, scaled(effort_.search));
+  keep();
+}
+
+// Each sequence to the smallest degree, among the nodes below its own, that is no worse.
+void OneRound::thin_out() {
+  state_.assign(nodes_);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node node = state_.node(nodes_[i]);
+    for (std::int32_t degree = 1; degree < node.degree; degree *= 2) {
+      for (std::int32_t at = 0; at < node.degree && state_.nodes()[i] == nodes_[i]; at += degree) {
+        state_.move(i, state_.id({.first_rank = node.first_rank + at, .degree = degree}));
+        if (best_ < quality(state_)) {
+          state_.move(i, nodes_[i]);
+        }
+      }
+    }
+    keep();
+  }
+}
+
+Solution OneRound::take() {
+  state_.assign(nodes_);
+  return score(problem_, state_.placement());
+}
+
+}  // namespace
+
+NspEffort nsp_effort(const std::string& name) {
+  if (name == "fast") {
+    return {.targets = 3, .parts = {6}, .skeleton = 60'000, .search = 20'000, .baselines = false};
+  }
+  if (name == "default") {
+    return {.targets = 4,
+            .parts = {6},
+            .skeleton = 400'000,
+            .search = 150'000,
+            .baselines = true,
+            .split_percent = 5};
+  }
+  return {.targets = 8,
+          .parts = {6, 4, 8, 3, 12},
+          .skeleton = 1'600'000,
+          .search = 400'000,
+          .baselines = true,
+          .split_percent = 3};
+}
+
+Solution nsp_round(const Problem& problem,
+                   const NspEffort& effort,
+                   const std::vector<std::vector<Node>>& starts) {
+  OneRound round(problem, effort);
+  for (const std::vector<Node>& nodes : starts) {
+    round.offer(nodes);
+  }
+  round.bisect_target();
+  for (const int part : effort.parts) {
+    round.restart(part);
+  }
+  round.thin_out();
+  return round.take();
+}
+
+}  // namespace nsp

@@ -1,0 +1,38 @@
+// The default planner: start plans, annealing of the long sequences, local search, ties to fewer
+// bytes.
+//
+// 1. Start plans: target greedy with the target bisected, and those that are given (baselines).
+// 2. From the best: anneal_skeleton with different numbers of long sequences, local_search on each
+//    result. The best of all by tokens beyond the budget, then load, then exchanged bytes.
+// 3. A sequence goes to a smaller degree wherever that does not raise the load: less
+//    communication at an equal load.
+// Work is counted in steps, the generator is our own, all costs are integers: equal bytes on every
+// machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nsp/planner/problem.h"
+
+namespace nsp {
+
+struct NspEffort {
+  int targets = 4;            // steps of the target's bisection
+  std::vector<int> parts{};   // a restart each: sequences above load / part on a leaf are long
+  std::int64_t skeleton = 0;  // work of each restart's annealing, for 64 ranks
+  std::int64_t search = 0;    // and of its local search
+  bool baselines = true;      // start from, and never be worse than, the baselines
+  int split_percent = 0;      // gap from which one more round is tried; 0: never
+};
+
+// fast, default or thorough.
+NspEffort nsp_effort(const std::string& name);
+
+// One round. `starts`: nodes of further start plans, one a sequence of the problem.
+Solution nsp_round(const Problem& problem,
+                   const NspEffort& effort,
+                   const std::vector<std::vector<Node>>& starts = {});
+
+}  // namespace nsp

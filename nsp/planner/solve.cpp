@@ -1,0 +1,112 @@
+#include "nsp/planner/solve.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nsp/planner/algorithm1.h"
+#include "nsp/planner/baselines/megatron_dcp.h"
+#include "nsp/planner/baselines/static.h"
+#include "nsp/planner/baselines/two_level.h"
+#include "nsp/planner/nsp.h"
+#include "nsp/planner/rounds.h"
+
+namespace nsp {
+namespace {
+
+using Rounds = std::vector<Solution>;
+
+// Feasible first; then the smaller sum of loads.
+bool better(const Rounds& a, const Rounds& b) {
+  if (all_feasible(a) != all_feasible(b)) {
+    return all_feasible(a);
+  }
+  return total_load(a) < total_load(b);
+}
+
+void keep_better(Rounds& best, Rounds other) {
+  if (!other.empty() && (best.empty() || better(other, best))) {
+    best = std::move(other);
+  }
+}
+
+// Static with the degree of least load among those that hold every sequence.
+Rounds best_static(const Problem& batch) {
+  Rounds best;
+  for (const std::int32_t degree : batch.model->allowed_degrees(batch.sp_max)) {
+    if ((batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
+      continue;
+    }
+    Rounds rounds = plan_rounds(
+        batch, [degree](const Problem& problem) { return static_degree(problem, degree); });
+    if (best.empty() || total_load(rounds) < total_load(best)) {
+      best = std::move(rounds);
+    }
+  }
+  return best;
+}
+
+Rounds by_algorithm1(const Problem& batch, const PlanRequest& request) {
+  const Algorithm1Options options{
+      .prefix = request.prefix, .beam = request.beam, .monotone = request.monotone};
+  return plan_rounds(batch, [&](const Problem& problem) { return algorithm1(problem, options); });
+}
+
+std::vector<Node> nodes_of(const Solution& solution) {
+  std::vector<Node> nodes;
+  for (const Placement& placement : solution.placements) {
+    nodes.push_back(placement.node);
+  }
+  return nodes;
+}
+
+// Baselines that take one round are starts; all are rivals: the result is never worse than any.
+Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
+  const NspEffort effort = nsp_effort(request.effort);
+  if (!effort.baselines) {
+    return plan_rounds(batch, [&](const Problem& problem) { return nsp_round(problem, effort); });
+  }
+  Rounds best;
+  std::vector<std::vector<Node>> starts;
+  for (Rounds rival :
+       {by_algorithm1(batch, request), best_static(batch), plan_rounds(batch, two_level)}) {
+    if (rival.size() == 1) {
+      starts.push_back(nodes_of(rival.front()));
+    }
+    keep_better(best, std::move(rival));
+  }
+  keep_better(best, plan_rounds(batch, [&](const Problem& problem) {
+                const bool whole = problem.sequences.size() == batch.sequences.size();
+                return nsp_round(problem, effort, whole ? starts : decltype(starts){});
+              }));
+  keep_better(best, megatron_dcp(batch, all_feasible(best) ? total_load(best) : INT64_MAX));
+  return best;
+}
+
+}  // namespace
+
+std::vector<Solution> solve(const Problem& batch,
+                            const PlanRequest& request,
+                            const Choice& choice) {
+  if (batch.sequences.empty()) {
+    return {};
+  }
+  switch (choice.kind) {
+    case PlannerKind::kNsp:
+      return by_nsp(batch, request);
+    case PlannerKind::kAlgorithm1:
+      return by_algorithm1(batch, request);
+    case PlannerKind::kTwoLevel:
+      return plan_rounds(batch, two_level);
+    case PlannerKind::kMegatron:
+      return megatron_dcp(batch);
+    case PlannerKind::kStatic:
+      break;
+  }
+  if (choice.degree == 0) {
+    return best_static(batch);
+  }
+  return plan_rounds(batch,
+                     [&](const Problem& problem) { return static_degree(problem, choice.degree); });
+}
+
+}  // namespace nsp

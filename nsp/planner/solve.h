@@ -1,0 +1,14 @@
+// Which planner solves a batch: the rounds of each one's plan.
+#pragma once
+
+#include <vector>
+
+#include "nsp/planner/request.h"
+
+namespace nsp {
+
+// The batch's sequences dealt to rounds and placed. Empty for an empty batch, or where the planner
+// has no plan (megatron-dcp when a sequence needs a larger group).
+std::vector<Solution> solve(const Problem& batch, const PlanRequest& request, const Choice& choice);
+
+}  // namespace nsp

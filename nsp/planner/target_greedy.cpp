@@ -1,0 +1,129 @@
+#include "nsp/planner/target_greedy.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace nsp {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+struct Rank {
+  std::int64_t load = 0;
+  std::int64_t tokens = 0;  // each slice rounded up
+};
+
+struct Candidate {
+  std::int64_t load = kNever;  // of the node's slowest rank, with the sequence
+  std::size_t level = 0;
+  std::size_t index = 0;
+  std::int64_t cost = 0;
+};
+
+class Greedy {
+ public:
+  explicit Greedy(CostTable& costs)
+      : costs_(costs),
+        problem_(costs.problem()),
+        ranks_(static_cast<std::size_t>(problem_.world),
+               {.load = problem_.model->dense_fixed().sum()}) {
+    for (std::size_t l = 0; l < costs.levels(); ++l) {
+      active_.emplace_back(ranks_.size() >> l, 0);
+    }
+  }
+
+  Node place(std::size_t sequence, std::int64_t target);
+
+ private:
+  Candidate best_at(std::size_t sequence, std::size_t level);
+  Candidate emptiest(std::size_t sequence);
+  Node take(std::size_t sequence, const Candidate& chosen);
+  std::int64_t slice(std::size_t sequence, std::size_t level) const {
+    return (problem_.sequences[sequence].tokens + (std::int64_t{1} << level) - 1) >> level;
+  }
+
+  CostTable& costs_;
+  const Problem& problem_;
+  std::vector<Rank> ranks_;
+  std::vector<std::vector<std::uint8_t>> active_;  // by level and index
+};
+
+Candidate Greedy::best_at(std::size_t sequence, std::size_t level) {
+  const std::int64_t room = problem_.token_budget - slice(sequence, level);
+  const std::int64_t later = costs_.share(sequence, level);
+  const std::int64_t opening = costs_.opening_share(sequence, level);
+  Candidate best;
+  for (std::size_t i = 0; i < active_[level].size(); ++i) {
+    Rank most;
+    for (std::size_t rank = i << level; rank < (i + 1) << level; ++rank) {
+      most.load = std::max(most.load, ranks_[rank].load);
+      most.tokens = std::max(most.tokens, ranks_[rank].tokens);
+    }
+    const std::int64_t cost = active_[level][i] != 0 ? later : opening;
+    if (most.tokens <= room && most.load + cost < best.load) {
+      best = {.load = most.load + cost, .level = level, .index = i, .cost = cost};
+    }
+  }
+  return best;
+}
+
+// Of the largest degree's nodes the one whose fullest rank holds the fewest tokens.
+Candidate Greedy::emptiest(std::size_t sequence) {
+  const std::size_t level = costs_.levels() - 1;
+  std::int64_t least = kNever;
+  Candidate best{.level = level, .cost = costs_.opening_share(sequence, level)};
+  for (std::size_t i = 0; i < active_[level].size(); ++i) {
+    std::int64_t most = 0;
+    for (std::size_t rank = i << level; rank < (i + 1) << level; ++rank) {
+      most = std::max(most, ranks_[rank].tokens);
+    }
+    if (most < least) {
+      least = most;
+      best.index = i;
+    }
+  }
+  return best;
+}
+
+Node Greedy::take(std::size_t sequence, const Candidate& chosen) {
+  active_[chosen.level][chosen.index] = 1;
+  const std::size_t first = chosen.index << chosen.level;
+  const std::size_t degree = std::size_t{1} << chosen.level;
+  for (std::size_t rank = first; rank < first + degree; ++rank) {
+    ranks_[rank].load += chosen.cost;
+    ranks_[rank].tokens += slice(sequence, chosen.level);
+  }
+  return {.first_rank = static_cast<std::int32_t>(first),
+          .degree = static_cast<std::int32_t>(degree)};
+}
+
+Node Greedy::place(std::size_t sequence, std::int64_t target) {
+  Candidate best;
+  for (std::size_t l = 0; l < costs_.levels(); ++l) {
+    if (slice(sequence, l) > problem_.token_budget) {
+      continue;
+    }
+    const Candidate here = best_at(sequence, l);
+    if (here.load <= target) {
+      return take(sequence, here);
+    }
+    if (here.load < best.load) {
+      best = here;
+    }
+  }
+  return take(sequence, best.load < kNever ? best : emptiest(sequence));
+}
+
+}  // namespace
+
+std::vector<Node> target_greedy(CostTable& costs, std::int64_t target) {
+  Greedy greedy(costs);
+  std::vector<Node> nodes;
+  nodes.reserve(costs.problem().sequences.size());
+  for (std::size_t i = 0; i < costs.problem().sequences.size(); ++i) {
+    nodes.push_back(greedy.place(i, target));
+  }
+  return nodes;
+}
+
+}  // namespace nsp
