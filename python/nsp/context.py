@@ -75,7 +75,7 @@ def init(
     *,
     sp_max: int,
     token_budget: int | None = None,
-    planner: str = "algorithm1",
+    planner: str = "nsp",
     profile: str | None = None,
     ranks_per_host: int | None = None,
     over_length: str = "error",

@@ -135,7 +135,7 @@ def plan(
     profile: str,
     ranks_per_host: int | None = None,
     token_budget: int = 0,
-    planner: str = "algorithm1",
+    planner: str = "nsp",
     effort: str = "default",
     over_length: str = "error",
 ) -> Plan:

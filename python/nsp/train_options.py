@@ -25,7 +25,11 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default=None,
         help="most tokens a rank holds (1.2 x tokens a step / ranks)",
     )
-    add("--planner", default="algorithm1", help="algorithm1, static (best degree) or static:K (algorithm1)")
+    add(
+        "--planner",
+        default="nsp",
+        help="nsp, algorithm1, static (best degree), static:K, nsp-2l, megatron-dcp (nsp)",
+    )
     add("--profile", default=None, help="preset or file of the cost profile (cpu-gloo on CPUs, h200 on GPUs)")
     add("--name", default="train", help="results go to runs/NAME (train)")
     add("--seed", type=int, default=0, help="of weights and order (0)")
