@@ -1,0 +1,145 @@
+"""Nested attention of one layer on the GPUs of a host, next to the same attention without any exchange.
+
+    torchrun --nproc-per-node 2 bench/attention_layer.py [--rounds 21] [--json FILE]
+
+The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU in
+one leaf sequence; 32 query and 4 KV heads, head_dim 128, bf16. "alone" launches the same kernels on each
+level's heads and moves nothing. Rounds run both in turns between device events; the slowest rank counts;
+medians of the paired ratio. Host: seconds that a call keeps the host busy, with the queue full.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from nsp._native import core, execution
+
+import nsp
+
+HEADS, KV_HEADS, HEAD_DIM = 32, 4, 128
+SCALE = HEAD_DIM**-0.5
+
+
+def shape() -> dict:
+    return {
+        "name": "layer", "layers": 1, "hidden": 4096, "heads": HEADS, "kv_heads": KV_HEADS,
+        "head_dim": HEAD_DIM, "experts": 0, "top_k": 0, "intermediate": 4096, "vocabulary": 1024, "bytes_per_value": 2,
+    }  # fmt: skip
+
+
+def rows(tokens: int, heads: int) -> torch.Tensor:
+    return torch.randn(tokens, heads, HEAD_DIM, device="cuda", dtype=torch.bfloat16)
+
+
+class Alone:
+    """The kernels of a rank's levels on data that lies ready."""
+
+    def __init__(self, world: int) -> None:
+        self.kernel = execution().Kernel(execution().default_kernel("cuda"))
+        long = [16384 * world] + [4096 * world] * world
+        self.levels = []
+        for lengths, degree in [(long, world), ([8192], 1)]:
+            heads, kv_heads = HEADS // degree, max(1, KV_HEADS // degree)
+            tensors = [rows(sum(lengths), h) for h in (heads, kv_heads, kv_heads, heads)]
+            self.levels.append((*tensors, execution().Ragged(lengths)))
+        self.kept: list = []
+
+    def forward(self) -> None:
+        self.kept = [self.kernel.forward(q, k, v, s, SCALE, 0) for q, k, v, _, s in self.levels]
+
+    def backward(self) -> None:
+        for (q, k, v, dout, s), (out, lse) in zip(self.levels, self.kept, strict=True):
+            self.kernel.backward(q, k, v, out, lse, dout, s, SCALE, 0)
+
+
+class Nested:
+    """The executor on the whole mix."""
+
+    def __init__(self, context: nsp.Context, world: int) -> None:
+        lengths = [(16384 * world, 0, world)] + [(4096 * world, 0, world)] * world
+        lengths += [(8192, rank, 1) for rank in range(world)]
+        placements = [(i, *rest) for i, rest in enumerate(lengths)]
+        self.schedule = context.schedule(core().make_plan(world, world, world, 0, [placements], "given"))
+        tokens = self.schedule.tokens(0)
+        self.q, self.k, self.v = (rows(tokens, h).requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS))
+        self.dout = rows(tokens, HEADS)
+        self.out = torch.empty(0)
+
+    def forward(self) -> None:
+        self.out = torch.ops.nsp.attention(self.q, self.k, self.v, self.schedule.handle, 0, SCALE)
+
+    def backward(self) -> None:
+        torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)
+
+
+def paired(runs: dict, rounds: int) -> dict[str, list[float]]:
+    """Milliseconds of the slowest rank, in turns; two warm-up rounds are not counted."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for i in range(rounds + 2):
+        for name in sorted(runs, reverse=bool(i % 2)):
+            torch.cuda.synchronize()
+            dist.barrier()
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda._sleep(1_000_000)
+            begin.record()
+            runs[name]()
+            end.record()
+            torch.cuda.synchronize()
+            slowest = torch.tensor(begin.elapsed_time(end), device="cuda")
+            dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+            if i >= 2:
+                times[name].append(float(slowest))
+    return times
+
+
+def host_seconds(run, repeats: int = 20) -> float:
+    """Median seconds that one call takes on the host while the device is kept busy."""
+    torch.cuda.synchronize()
+    torch.cuda._sleep(1_000_000_000)
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--json", default="")
+    options = parser.parse_args()
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("cpu:gloo,cuda:nccl")
+    context = nsp.init(None, shape(), sp_max=world)
+    nested, alone = Nested(context, world), Alone(world)
+    nested.forward()
+    alone.forward()
+    lines = []
+    for direction in ("forward", "backward"):
+        runs = {name: getattr(x, direction) for name, x in (("nested", nested), ("alone", alone))}
+        times = paired(runs, options.rounds)
+        ratio = statistics.median(a / b for a, b in zip(times["nested"], times["alone"], strict=True))
+        line = {"direction": direction, "gpus": world, "kernel": context.kernel, "nested_over_alone": ratio}
+        line |= {f"{name}_ms": statistics.median(values) for name, values in times.items()}
+        line["host_us"] = {name: 1e6 * host_seconds(run) for name, run in runs.items()}
+        lines.append(line)
+        if rank == 0:
+            print(json.dumps(line))
+    if rank == 0 and options.json:
+        Path(options.json).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    context.close()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
