@@ -28,7 +28,8 @@ SCALE = HEAD_DIM**-0.5
 def shape() -> dict:
     return {
         "name": "layer", "layers": 1, "hidden": 4096, "heads": HEADS, "kv_heads": KV_HEADS,
-        "head_dim": HEAD_DIM, "experts": 0, "top_k": 0, "intermediate": 4096, "vocabulary": 1024, "bytes_per_value": 2,
+        "head_dim": HEAD_DIM, "experts": 0, "top_k": 0, "intermediate": 4096, "vocabulary": 1024,
+        "bytes_per_value": 2,
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 # Brings the C++ libraries that are not on the system into .deps, laid out like /, without installation
 # rights: Debian's own packages, downloaded and unpacked. Does nothing for what is there already, so a
 # filled .deps can be carried to a machine without a network. Versions: .deps/versions.txt.
+# Where a GPU is (or with NSP_CUDA=ON) the headers of cudnn-frontend come too, from their PyPI wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 deps=$PWD/.deps
@@ -26,6 +27,24 @@ is_there() {
   # Libraries of /usr/local lie directly in lib.
   compgen -G "/usr/local/${1/\*\//}" > /dev/null
 }
+
+# Best effort: without them GPUs use FlashAttention-2, and the build says so.
+fetch_cudnn_frontend() {
+  [ -e /dev/nvidiactl ] || [ "${NSP_CUDA:-}" = ON ] || return 0
+  is_there include/cudnn_frontend.h && return 0
+  echo "nsp: fetching cudnn-frontend into .deps"
+  local folder=$deps/wheel
+  if python3 -m pip download --quiet --no-deps --dest "$folder" nvidia-cudnn-frontend==1.32.0 2> /dev/null; then
+    mkdir -p "$deps/usr"
+    python3 -m zipfile -e "$folder"/*.whl "$folder/unpacked"
+    cp -r "$folder/unpacked/include" "$deps/usr/"
+    echo "nvidia-cudnn-frontend 1.32.0" >> "$deps/versions.txt"
+  else
+    echo "nsp: nvidia-cudnn-frontend could not be downloaded; building without cuDNN attention" >&2
+  fi
+  rm -rf "$folder"
+}
+fetch_cudnn_frontend
 
 missing=()
 while read -r file package; do
