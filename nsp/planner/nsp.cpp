@@ -126,14 +126,16 @@ NspEffort nsp_effort(const std::string& name) {
             .skeleton = 400'000,
             .search = 150'000,
             .baselines = true,
-            .split_percent = 5};
+            .split_percent = 5,
+            .splits = {2, 4, 6}};
   }
   return {.targets = 8,
           .parts = {6, 4, 8, 3, 12},
           .skeleton = 1'600'000,
           .search = 400'000,
           .baselines = true,
-          .split_percent = 3};
+          .split_percent = 3,
+          .splits = {1, 2, 3, 4, 5, 6, 8}};
 }
 
 Solution nsp_round(const Problem& problem,

@@ -24,7 +24,8 @@ struct NspEffort {
   std::int64_t skeleton = 0;  // work of each restart's annealing, for 64 ranks
   std::int64_t search = 0;    // and of its local search
   bool baselines = true;      // start from, and never be worse than, the baselines
-  int split_percent = 0;      // gap from which one more round is tried; 0: never
+  int split_percent = 0;      // gap from which a second round is tried; 0: never
+  std::vector<int> splits{};  // sixteenths of the tokens that the second round may take
 };
 
 // fast, default or thorough.
