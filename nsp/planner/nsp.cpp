@@ -61,7 +61,10 @@ void OneRound::bisect_target() {
   }
   low /= problem_.world;
   std::int64_t high = low + low / 2;
-  for (int i = 0; i < effort_.targets; ++i) {
+  // A greedy plan looks at every sequence and rank: large problems afford fewer.
+  const std::int64_t looks = std::ssize(problem_.sequences) * problem_.world;
+  const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{1} << 23) / looks);
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(effort_.targets, most); ++i) {
     const std::int64_t target = low + (high - low) / 2;
     offer(target_greedy(costs_, target));
     (quality(state_).load <= target + target / 256 ? high : low) = target;

@@ -71,21 +71,19 @@ std::int64_t step_of(const Problem& batch, const Rounds& rounds) {
   return sum;
 }
 
-bool far_from_bound(const Problem& batch, const Rounds& rounds, int percent) {
+std::int64_t bound_of(const Problem& batch) {
   std::vector<std::int64_t> tokens;
   for (const Sequence& sequence : batch.sequences) {
     tokens.push_back(sequence.tokens);
   }
-  const std::int64_t bound =
-      lower_bound(*batch.model, tokens, batch.world, batch.sp_max, batch.token_budget);
-  return total_load(rounds) > bound + bound / 100 * percent;
+  return lower_bound(*batch.model, tokens, batch.world, batch.sp_max, batch.token_budget);
 }
 
 // A second round where one is far from the bound: first a look with little effort at how much goes
 // there, then the best with all effort. It must win the layer and the whole step.
-void try_split(const Problem& batch, const NspEffort& effort, Rounds& best) {
+void try_split(const Problem& batch, const NspEffort& effort, std::int64_t bound, Rounds& best) {
   if (best.size() != 1 || !best.front().feasible || effort.split_percent == 0 ||
-      !far_from_bound(batch, best, effort.split_percent)) {
+      total_load(best) <= bound + bound / 100 * effort.split_percent) {
     return;
   }
   std::int64_t tokens = 0;
@@ -114,27 +112,42 @@ void try_split(const Problem& batch, const NspEffort& effort, Rounds& best) {
   }
 }
 
-// Baselines that take one round are starts; all are rivals: the result is never worse than any.
+// Baselines that take one round are starts; all are rivals: the result is never worse than any. At
+// the bound only fewer bytes can be won.
 Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
-  const NspEffort effort = nsp_effort(request.effort);
+  NspEffort effort = nsp_effort(request.effort);
   if (!effort.baselines) {
     return plan_rounds(batch, [&](const Problem& problem) { return nsp_round(problem, effort); });
   }
+  const std::int64_t bound = bound_of(batch);
   Rounds best;
   std::vector<std::vector<Node>> starts;
-  for (Rounds rival :
-       {by_algorithm1(batch, request), best_static(batch), plan_rounds(batch, two_level)}) {
+  const auto optimal = [&] { return all_feasible(best) && total_load(best) <= bound; };
+  const auto start_from = [&](Rounds rival) {
     if (rival.size() == 1) {
       starts.push_back(nodes_of(rival.front()));
     }
     keep_better(best, std::move(rival));
+  };
+  start_from(by_algorithm1(batch, request));
+  if (!optimal()) {
+    start_from(best_static(batch));
+    start_from(plan_rounds(batch, two_level));
+  } else if (best.size() == 1) {
+    effort.targets = 0;
+    effort.parts.clear();
   }
-  keep_better(best, plan_rounds(batch, [&](const Problem& problem) {
-                const bool whole = problem.sequences.size() == batch.sequences.size();
-                return nsp_round(problem, effort, whole ? starts : decltype(starts){});
-              }));
-  try_split(batch, effort, best);
-  keep_better(best, megatron_dcp(batch, all_feasible(best) ? total_load(best) : INT64_MAX));
+  Rounds own = plan_rounds(batch, [&](const Problem& problem) {
+    const bool whole = problem.sequences.size() == batch.sequences.size();
+    return nsp_round(problem, effort, whole ? starts : decltype(starts){});
+  });
+  if (!better(best, own)) {  // at an equal load it moves fewer bytes
+    best = std::move(own);
+  }
+  try_split(batch, effort, bound, best);
+  if (!optimal()) {
+    keep_better(best, megatron_dcp(batch, all_feasible(best) ? total_load(best) : INT64_MAX));
+  }
   return best;
 }
 

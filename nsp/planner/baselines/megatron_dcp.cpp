@@ -212,6 +212,16 @@ bool is_tree(const Problem& batch, const std::vector<MegatronBatch>& batches) {
   });
 }
 
+// A schedule looks at every sequence and group: large problems try a third of the settings.
+bool is_large(const Problem& batch) {
+  return std::ssize(batch.sequences) * batch.world > (std::int64_t{1} << 22);
+}
+
+// M as 1/64 of the token budget.
+std::vector<std::int64_t> all_parts() {
+  return {64, 56, 48, 40, 32, 24, 16, 12, 8};
+}
+
 }  // namespace
 
 std::vector<Solution> megatron_dcp(const Problem& batch, std::int64_t most) {
@@ -230,8 +240,9 @@ std::vector<Solution> megatron_dcp(const Problem& batch, std::int64_t most) {
       .fixed = batch.model->dense_fixed().sum(),
       .most = most};
   std::vector<Solution> best;
-  for (const std::int64_t part :
-       {64, 56, 48, 40, 32, 24, 16, 12, 8}) {  // of the token budget, in 1/64
+  const std::vector<std::int64_t> parts =
+      is_large(batch) ? std::vector<std::int64_t>{64, 40, 24} : all_parts();
+  for (const std::int64_t part : parts) {
     const std::int64_t tokens = std::max<std::int64_t>(1, batch.token_budget * part / 64);
     for (const std::int32_t smallest : {1, 4, 16}) {
       const MegatronSettings settings{.world = batch.world,
