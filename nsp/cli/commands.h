@@ -26,7 +26,7 @@ struct PlanOptions {
   std::optional<std::int64_t> batch_tokens = {};  // none: the whole file is one batch
   std::optional<std::int64_t> batch = {};         // needs batch_tokens
   std::int64_t token_budget = 0;                  // tokens a rank a round; 0: 1.2 times the mean
-  std::string planner = "algorithm1";
+  std::string planner = "nsp";
   std::string effort = "default";
   std::string over_length = "error";
   std::string json = {};  // empty: no JSON; "-": standard output instead of the table; else a path
