@@ -80,10 +80,10 @@ std::size_t OneRound::count_long(int part) {
   return std::min(std::max<std::size_t>(count, 4), problem_.sequences.size());
 }
 
-// Small problems need less, large worlds more.
+// Small problems need less, larger worlds more, up to a point.
 std::int64_t OneRound::scaled(std::int64_t work) const {
   const auto size = static_cast<std::int64_t>(problem_.sequences.size());
-  const std::int64_t ranks = std::max(problem_.world, 64);
+  const std::int64_t ranks = std::clamp(problem_.world, 64, 256);
   return std::min(work / 64 * ranks, 20000 + 2000 * size);
 }
 
