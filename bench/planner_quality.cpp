@@ -24,7 +24,9 @@ constexpr std::int64_t kBatchTokens = 2097152;
 struct Column {
   std::string planner;
   std::string effort;
-  std::vector<double> cell_gaps;
+  std::vector<double> cell_gaps{};
+  std::vector<double> loads{};  // seconds, of all batches in order
+  std::vector<double> ms{};
 };
 
 struct Cell {
@@ -38,8 +40,7 @@ struct Cell {
 Column column_of(const std::string& text) {
   const std::size_t slash = text.find('/');
   return {.planner = text.substr(0, slash),
-          .effort = slash == std::string::npos ? "default" : text.substr(slash + 1),
-          .cell_gaps = {}};
+          .effort = slash == std::string::npos ? "default" : text.substr(slash + 1)};
 }
 
 double percentile(std::vector<double> values, double part) {
@@ -85,15 +86,16 @@ std::vector<Cell> cells_of(const std::string& folder, std::size_t most) {
         auto batches = full_batches(load_lengths(folder + "/" + trace), max_length, kBatchTokens);
         batches.resize(std::min(batches.size(), most));
         const std::string name = std::string(trace).substr(7, std::string(trace).find('.') - 7);
-        cells.push_back({.title = fmt::format("{} {}K {} ({})",
-                                              std::string(model).substr(6, 4),
-                                              max_length / 1024,
-                                              name,
-                                              batches.size()),
-                         .shape = shape,
-                         .profile = find_profile(shape, "h200"),
-                         .sp_max = shape.heads == 32 ? 32 : 64,
-                         .batches = std::move(batches)});
+        cells.push_back(
+            {.title = fmt::format("{} {}K {} ({})",
+                                  std::string(model).substr(6, std::string(model).find('b') - 5),
+                                  max_length / 1024,
+                                  name,
+                                  batches.size()),
+             .shape = shape,
+             .profile = find_profile(shape, "h200"),
+             .sp_max = shape.heads == 32 ? 32 : 64,
+             .batches = std::move(batches)});
       }
     }
   }
@@ -105,6 +107,8 @@ void print_row(const Cell& cell, std::vector<Column>& columns) {
   for (Column& column : columns) {
     const Measured measured = measure(cell, column);
     column.cell_gaps.push_back(measured.gap);
+    column.loads.insert(column.loads.end(), measured.loads.begin(), measured.loads.end());
+    column.ms.insert(column.ms.end(), measured.ms.begin(), measured.ms.end());
     fmt::print(" {:.2f} (worst {:.1f}; {:.1f} / {:.1f}) |",
                100 * measured.gap,
                100 * measured.worst,
@@ -112,6 +116,17 @@ void print_row(const Cell& cell, std::vector<Column>& columns) {
                percentile(measured.ms, 0.99));
   }
   fmt::print("\n");
+}
+
+// Batches where another column has a smaller load.
+int beaten(const Column& column, const std::vector<Column>& columns) {
+  int count = 0;
+  for (std::size_t i = 0; i < column.loads.size(); ++i) {
+    count += std::ranges::any_of(columns, [&](const Column& other) {
+      return other.planner != column.planner && other.loads[i] < column.loads[i] * (1 - 1e-12);
+    });
+  }
+  return count;
 }
 
 void print_summary(const std::vector<Column>& columns) {
@@ -123,6 +138,14 @@ void print_summary(const std::vector<Column>& columns) {
     }
     const double mean = std::expm1(sum / static_cast<double>(column.cell_gaps.size()));
     fmt::print(" {:.2f}, {:.2f} |", 100 * mean, 100 * std::ranges::max(column.cell_gaps));
+  }
+  fmt::print("\n| ms of all batches, p50 / p99 |");
+  for (const Column& column : columns) {
+    fmt::print(" {:.1f} / {:.1f} |", percentile(column.ms, 0.5), percentile(column.ms, 0.99));
+  }
+  fmt::print("\n| batches on which another planner has less load |");
+  for (const Column& column : columns) {
+    fmt::print(" {} of {} |", beaten(column, columns), column.loads.size());
   }
   fmt::print("\n");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "nsp/cost/exact.h"
 #include "nsp/cost/launch_law.h"
 #include "nsp/plan/layout.h"
 
@@ -20,9 +21,8 @@ std::int64_t square_above(std::int64_t value, std::int64_t target, std::int64_t 
   if (value <= target) {
     return 0;
   }
-  const auto above = static_cast<std::int64_t>(
-      (static_cast<unsigned __int128>(value - target) * static_cast<std::uint64_t>(scale)) >> 32U);
-  const std::int64_t capped = std::min(above, 16 * kUnits);
+  const Wide above = (wide(value - target) * wide(scale)) >> 32U;
+  const auto capped = static_cast<std::int64_t>(std::min(above, wide(16 * kUnits)));
   return capped * capped;
 }
 

@@ -5,46 +5,67 @@
 
 namespace nsp {
 
+namespace {
+
+// Heaps give their largest first: the wanted leaf must be the largest.
+constexpr auto kLeastCost = [](const auto& a, const auto& b) {
+  return std::pair(b.cost, b.rank) < std::pair(a.cost, a.rank);
+};
+constexpr auto kFewestTokens = [](const auto& a, const auto& b) {
+  return std::pair(b.tokens, b.rank) < std::pair(a.tokens, a.rank);
+};
+
+template <typename Leaf, typename Order>
+void push(std::vector<Leaf>& heap, const Leaf& leaf, Order order) {
+  heap.push_back(leaf);
+  std::ranges::push_heap(heap, order);
+}
+
+template <typename Leaf, typename Order>
+Leaf pop(std::vector<Leaf>& heap, Order order) {
+  std::ranges::pop_heap(heap, order);
+  const Leaf leaf = heap.back();
+  heap.pop_back();
+  return leaf;
+}
+
+}  // namespace
+
 LeafQueue::LeafQueue(const SearchState& state, std::int32_t world) {
   for (const Node& leaf : level(world, 1)) {
-    heap_.push_back(
+    open_.push_back(
         {.cost = state.cost(leaf), .tokens = state.tokens(leaf), .rank = leaf.first_rank});
   }
-  std::ranges::make_heap(heap_, std::less<>{});
+  std::ranges::make_heap(open_, kLeastCost);
 }
 
 bool LeafQueue::holds(std::int64_t tokens, std::int64_t budget) const {
-  return std::ranges::any_of(heap_,
-                             [&](const Leaf& leaf) { return leaf.tokens + tokens <= budget; });
+  const auto fits = [&](const Leaf& leaf) { return leaf.tokens + tokens <= budget; };
+  return (!full_.empty() && fits(full_.front())) || std::ranges::any_of(open_, fits);
 }
 
-std::int32_t LeafQueue::take(Leaf leaf, std::int64_t tokens, std::int64_t cost) {
+// A leaf that does not hold the sequence waits by its tokens until a sequence comes that it holds.
+std::int32_t LeafQueue::place(std::int64_t tokens, std::int64_t cost, std::int64_t budget) {
+  while (!full_.empty() && full_.front().tokens + tokens <= budget) {
+    push(open_, pop(full_, kFewestTokens), kLeastCost);
+  }
+  while (!open_.empty() && open_.front().tokens + tokens > budget) {
+    push(full_, pop(open_, kLeastCost), kFewestTokens);
+  }
+  return take(tokens, cost);
+}
+
+std::int32_t LeafQueue::take(std::int64_t tokens, std::int64_t cost) {
+  const bool fits = !open_.empty();
+  Leaf leaf = fits ? pop(open_, kLeastCost) : pop(full_, kFewestTokens);
   leaf.tokens += tokens;
   leaf.cost += cost;
-  passed_.push_back(leaf);
-  for (const Leaf& back : passed_) {
-    heap_.push_back(back);
-    std::ranges::push_heap(heap_, std::less<>{});
+  if (fits) {
+    push(open_, leaf, kLeastCost);
+  } else {
+    push(full_, leaf, kFewestTokens);
   }
-  passed_.clear();
   return leaf.rank;
-}
-
-std::int32_t LeafQueue::place(std::int64_t tokens, std::int64_t cost, std::int64_t budget) {
-  while (!heap_.empty()) {
-    std::ranges::pop_heap(heap_, std::less<>{});
-    const Leaf leaf = heap_.back();
-    heap_.pop_back();
-    if (leaf.tokens + tokens <= budget) {
-      return take(leaf, tokens, cost);
-    }
-    passed_.push_back(leaf);
-  }
-  const auto emptiest = std::ranges::min_element(
-      passed_, {}, [](const Leaf& leaf) { return std::pair(leaf.tokens, leaf.rank); });
-  const Leaf leaf = *emptiest;
-  passed_.erase(emptiest);
-  return take(leaf, tokens, cost);
 }
 
 }  // namespace nsp

@@ -23,17 +23,12 @@ class LeafQueue {
     std::int64_t cost = 0;
     std::int64_t tokens = 0;
     std::int32_t rank = 0;
-
-    // Reversed, so that a heap gives the least-loaded first.
-    bool operator<(const Leaf& other) const {
-      return cost != other.cost ? cost > other.cost : rank > other.rank;
-    }
   };
 
-  std::int32_t take(Leaf leaf, std::int64_t tokens, std::int64_t cost);
+  std::int32_t take(std::int64_t tokens, std::int64_t cost);
 
-  std::vector<Leaf> heap_;
-  std::vector<Leaf> passed_;  // scratch: popped because they are too full
+  std::vector<Leaf> open_;  // heap, least cost first
+  std::vector<Leaf> full_;  // heap, fewest tokens first: did not hold the last sequence tried
 };
 
 }  // namespace nsp

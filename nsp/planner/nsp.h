@@ -4,10 +4,10 @@
 // 1. Start plans: target greedy with the target bisected, and those that are given (baselines).
 // 2. From the best: anneal_skeleton with different numbers of long sequences, local_search on each
 //    result. The best of all by tokens beyond the budget, then load, then exchanged bytes.
-// 3. A sequence goes to a smaller degree wherever that does not raise the load: less
-//    communication at an equal load.
-// Work is counted in steps, the generator is our own, all costs are integers: equal bytes on every
-// machine.
+// 3. A sequence goes to a smaller degree wherever that moves fewer bytes and the load stays within
+// 1/8192 of the best, and below every start plan's: nearly equal loads are decided by
+// communication. Work is counted in steps, the generator is our own, all costs are integers: equal
+// bytes on every machine.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct NspEffort {
   std::int64_t skeleton = 0;  // work of each restart's annealing, for 64 ranks
   std::int64_t search = 0;    // and of its local search
   bool baselines = true;      // start from, and never be worse than, the baselines
-  int split_percent = 0;      // gap from which one more round is tried; 0: never
+  int split_percent = 0;      // gap from which a second round is tried; 0: never
+  std::vector<int> splits{};  // sixteenths of the tokens that the second round may take
 };
 
 // fast, default or thorough.

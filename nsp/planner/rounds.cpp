@@ -76,6 +76,24 @@ std::vector<Solution> plan_rounds(const Problem& batch, const RoundPlanner& plan
   }
 }
 
+std::vector<Solution> plan_split(const Problem& batch,
+                                 std::int64_t tokens,
+                                 const RoundPlanner& plan_round) {
+  std::size_t first = batch.sequences.size();
+  while (first > 0 && batch.sequences[first - 1].tokens <= tokens) {
+    tokens -= batch.sequences[--first].tokens;
+  }
+  if (first == 0 || first == batch.sequences.size()) {
+    return {};
+  }
+  const auto middle = batch.sequences.begin() + static_cast<std::ptrdiff_t>(first);
+  Problem large = batch;
+  Problem small = batch;
+  large.sequences.assign(batch.sequences.begin(), middle);
+  small.sequences.assign(middle, batch.sequences.end());
+  return {plan_round(large), plan_round(small)};
+}
+
 std::int64_t total_load(const std::vector<Solution>& rounds) {
   std::int64_t sum = 0;
   for (const Solution& round : rounds) {

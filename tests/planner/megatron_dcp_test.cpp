@@ -7,6 +7,7 @@
 
 #include "cases.h"
 #include "nsp/base/json.h"
+#include "nsp/planner/baselines/megatron_schedule.h"
 #include "nsp/planner/rounds.h"
 
 namespace nsp {
