@@ -27,7 +27,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help train test install dev format lint clean FORCE
+.PHONY: help train test test-gpu install dev format lint clean FORCE
 
 help: ## this list
 	@echo "make <target>:"
@@ -42,6 +42,9 @@ train: $(STAMPS)/installed ## set up, then train the small Qwen3-MoE with nested
 test: $(STAMPS)/tests ## set up, then run every test that this machine can run
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 	$(PYTHON) -m pytest $(PYTEST_ARGS)
+
+test-gpu: $(STAMPS)/installed ## set up, then run the tests that need one or two GPUs
+	@$(PYTHON) -m pytest -s tests/gpu $(PYTEST_ARGS)
 
 install: $(STAMPS)/installed ## the C++ build and the package, without running anything
 
