@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Usage: make_venv.sh REQUIREMENTS
 # Brings the packages of a requirements file into .venv. With NSP_PYTHON nothing is downloaded:
-# that interpreter must have them already (matplotlib and rich only make output prettier and may be missing).
+# that interpreter must have them already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ -n "${NSP_PYTHON:-}" ]; then
-  exec "$NSP_PYTHON" tools/check_modules.py "$1" matplotlib rich
+  exec "$NSP_PYTHON" tools/check_modules.py "$1"
 fi
 if [ ! -x .venv/bin/python ]; then
   echo "nsp: making .venv"
