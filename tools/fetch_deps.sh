@@ -16,7 +16,6 @@ include/xxhash.h libxxhash-dev
 include/zlib.h zlib1g-dev
 include/gtest/gtest.h libgtest-dev
 lib/*/libgtest.a libgtest-dev
-include/benchmark/benchmark.h libbenchmark-dev
 "
 
 is_there() {

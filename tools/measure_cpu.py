@@ -157,7 +157,8 @@ def main() -> None:
         rms = profile[name].pop("relative_rms")
         profile["source"] = profile.get("source", "") + f"{name}: fit within {100 * rms:.0f} % rms; "
     latency, byte_seconds = measure_exchange()
-    link = {"bytes_per_second": 1 / byte_seconds, "latency_seconds": latency}
+    # Two digits: the cluster preset cpu-gloo (nsp/cluster/presets.cpp) holds the same numbers.
+    link = {"bytes_per_second": float(f"{1 / byte_seconds:.1e}"), "latency_seconds": float(f"{latency:.1e}")}
     profile |= {"inside": link, "between": link} | measure_dense()
     profile["source"] += (
         f"tools/measure_cpu.py, {dist.get_world_size()} processes on {os.cpu_count()} cores, "

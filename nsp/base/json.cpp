@@ -2,15 +2,32 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <vector>
 
 #include "nsp/base/error.h"
 
 namespace nsp {
 
 Json parse_json(std::string_view text, std::string_view what) {
+  // The library keeps the last of repeated fields silently; a plan edited by hand must not lose one
+  // so.
+  std::vector<std::set<std::string>> open_objects;
+  const auto refuse_repeated = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) {
+      open_objects.emplace_back();
+    } else if (event == Json::parse_event_t::object_end) {
+      open_objects.pop_back();
+    } else if (event == Json::parse_event_t::key &&
+               !open_objects.back().insert(parsed.get<std::string>()).second) {
+      throw BadInput(std::string(what) + ": field '" + parsed.get<std::string>() +
+                     "' stands twice; keep one");
+    }
+    return true;
+  };
   try {
-    return Json::parse(text);
+    return Json::parse(text, refuse_repeated);
   } catch (const Json::exception& error) {
     throw BadInput(std::string(what) + ": not valid JSON: " + error.what());
   }

@@ -24,6 +24,11 @@ double model_parameters(const ModelShape& shape) {
          2.0 * static_cast<double>(shape.vocabulary * shape.hidden);
 }
 
+// Whether a frozen profile was made for this shape, whatever the shape is called.
+bool is_for(const Profile& preset, const ModelShape& shape) {
+  return model_hash(find_model(preset.model)) == model_hash(shape);
+}
+
 // What an estimate starts from: the same model on another machine of this kind, else the kind's
 // first.
 const Profile& nearest(const ModelShape& shape, const Cluster& cluster) {
@@ -32,7 +37,7 @@ const Profile& nearest(const ModelShape& shape, const Cluster& cluster) {
     if (find_cluster(preset.cluster).device != cluster.device) {
       continue;
     }
-    if (preset.model == shape.name) {
+    if (is_for(preset, shape)) {
       return preset;
     }
     if (first == nullptr || preset.model == "qwen3-30b-a3b") {
@@ -111,7 +116,8 @@ double active_layer_parameters(const ModelShape& shape) {
 
 Profile make_profile(const ModelShape& shape, const Cluster& cluster) {
   Profile profile = nearest(shape, cluster);
-  if (profile.model == shape.name && profile.cluster == cluster.name) {
+  if (is_for(profile, shape) && profile.cluster == cluster.name) {
+    profile.model = shape.name;
     return profile;
   }
   scale_compute(profile, shape, cluster);

@@ -66,7 +66,6 @@ class Assignment {
 
   std::size_t world() const { return ranks_.size(); }
   // Forward + backward of a rank, and the largest of a node's ranks.
-  std::int64_t rank_load(std::size_t rank) const { return ranks_[rank].cost.sum(); }
   std::int64_t node_load(Id id) const;
   std::int64_t penalty(std::size_t rank) const { return ranks_[rank].penalty; }
   // Tokens of the fluid that the rank can take; below 0 beyond a target or the budget.

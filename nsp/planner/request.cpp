@@ -97,6 +97,11 @@ void check(const PlanRequest& request, const ModelShape& shape) {
                   shape.name + "; allowed: " + joined(allowed));
   }
   check_range("ranks_per_host", request.ranks_per_host, 0, request.world);
+  if (request.ranks_per_host > 0 && request.world % request.ranks_per_host != 0) {
+    bad_input("ranks_per_host",
+              request.ranks_per_host,
+              "must divide the world of " + std::to_string(request.world) + " ranks");
+  }
   check_range("token_budget", request.token_budget, 0, kMaxTokens);
   check_range("prefix", request.prefix, 0, kMostRanks);
   check_range("beam", request.beam, 1, 1 << 16);

@@ -47,7 +47,7 @@ const std::vector<ModelShape>& model_presets() {
        .experts = 8,
        .top_k = 2,
        .intermediate = 128,
-       .vocabulary = 256,
+       .vocabulary = 258,
        .bytes_per_value = 4},
   };
   return presets;

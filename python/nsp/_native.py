@@ -15,7 +15,7 @@ def _load(name: str) -> Any:
         if error.name != name:
             raise
         raise ImportError(
-            f"{name} is not built; install the package (pip install .) or run `make build`"
+            f"{name} is not built; install the package (pip install .) or run `make install`"
         ) from error
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -147,7 +148,7 @@ def plan(
     No fit is an answer: `feasible` is False and `why` holds the sentence. ValueError: a bad argument.
     """
     data, why = core().plan(
-        [int(length) for length in lengths],
+        [_tokens(index, length) for index, length in enumerate(lengths)],
         world=world,
         sp_max=sp_max,
         ranks_per_host=ranks_per_host or world,
@@ -159,3 +160,10 @@ def plan(
         over_length=over_length,
     )
     return Plan.from_json(data, why)
+
+
+def _tokens(index: int, length: Any) -> int:
+    try:
+        return operator.index(length)
+    except TypeError:
+        raise ValueError(f"lengths[{index}]: {length!r} is not an integer; give tokens from 1") from None

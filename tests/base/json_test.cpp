@@ -49,4 +49,14 @@ TEST(Json, FilesComeBackAsWritten) {
 }
 
 }  // namespace
+TEST(Json, AFieldThatStandsTwiceIsNamed) {
+  EXPECT_EQ(parse_json(R"({"a": {"b": 1}, "c": [{"b": 2}, {"b": 3}]})", "text")["a"]["b"], 1);
+  try {
+    parse_json(R"({"a": {"b": 1, "b": 2}})", "plan.json");
+    FAIL() << "not refused";
+  } catch (const BadInput& error) {
+    EXPECT_STREQ(error.what(), "plan.json: field 'b' stands twice; keep one");
+  }
+}
+
 }  // namespace nsp

@@ -27,7 +27,6 @@ TEST(Bound, TheLongestSequenceCountsAlone) {
 TEST(Bound, NoRandomPlanThatKeepsTheBudgetIsBelow) {
   const CostModel models[] = {tiny_model(), large_model()};
   Random random(7);
-  int kept = 0;
   for (int i = 0; i < 3000; ++i) {
     const CostModel& model = models[i % 2];
     const std::int32_t sp_max = 1 << pick(random, 0, 3);
@@ -41,12 +40,10 @@ TEST(Bound, NoRandomPlanThatKeepsTheBudgetIsBelow) {
     }
     const Solution solution = score(problem, chosen);
     problem.token_budget = solution.tokens_max;  // the tightest budget that this plan keeps
-    ++kept;
     ASSERT_LE(lower_bound(model, lengths, world, sp_max, solution.tokens_max), solution.load)
         << "case " << i;
     ASSERT_LE(lower_bound(model, lengths, world, sp_max, 0), solution.load) << "case " << i;
   }
-  EXPECT_EQ(kept, 3000);
 }
 
 TEST(Bound, HoldsForSeveralRounds) {

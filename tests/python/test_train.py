@@ -29,7 +29,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("planner", ["algorithm1", "static:2"])
+@pytest.mark.parametrize("planner", ["nsp", "static:2"])
 def test_two_ranks_learn_a_folder(planner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = tmp_path / "texts"
     texts.mkdir()

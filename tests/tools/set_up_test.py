@@ -16,7 +16,6 @@ HEADERS = [
     "xxhash.h",
     "zlib.h",
     "gtest/gtest.h",
-    "benchmark/benchmark.h",
 ]
 
 
