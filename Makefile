@@ -37,6 +37,7 @@ help: ## this list
 train: $(STAMPS)/installed ## set up, then train the small Qwen3-MoE with nested sequence parallelism
 	@processes="$(NPROC)"
 	[ -n "$$processes" ] || processes=$$($(PYTHON) -c 'import torch; print(torch.cuda.device_count() or 4)')
+	WORLD_SIZE=$$processes $(PYTHON) -m nsp.train --check-only $(ARGS) || exit 2
 	$(PYTHON) -m torch.distributed.run --standalone --nproc-per-node "$$processes" -m nsp.train $(ARGS)
 
 test: $(STAMPS)/tests ## set up, then run every test that this machine can run

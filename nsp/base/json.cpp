@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -9,12 +10,21 @@
 #include "nsp/base/error.h"
 
 namespace nsp {
+namespace {
+
+constexpr int kMaxDepth = 64;  // messages print values by recursion
+
+}  // namespace
 
 Json parse_json(std::string_view text, std::string_view what) {
   // The library keeps the last of repeated fields silently; a plan edited by hand must not lose one
   // so.
   std::vector<std::set<std::string>> open_objects;
-  const auto refuse_repeated = [&](int, Json::parse_event_t event, Json& parsed) {
+  const auto refuse = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMaxDepth) {
+      throw BadInput(std::string(what) + ": nested deeper than " + std::to_string(kMaxDepth) +
+                     " levels; give a document of this project's formats");
+    }
     if (event == Json::parse_event_t::object_start) {
       open_objects.emplace_back();
     } else if (event == Json::parse_event_t::object_end) {
@@ -27,7 +37,7 @@ Json parse_json(std::string_view text, std::string_view what) {
     return true;
   };
   try {
-    return Json::parse(text, refuse_repeated);
+    return Json::parse(text, refuse);
   } catch (const Json::exception& error) {
     throw BadInput(std::string(what) + ": not valid JSON: " + error.what());
   }
@@ -94,8 +104,13 @@ const Json& JsonReader::array(std::string_view field) const {
 
 std::int64_t JsonReader::integer(std::string_view field) const {
   const Json& value = at(field);
-  if (!value.is_number_integer()) {
-    throw BadInput(where(field) + ": must be an integer, not " + value.dump());
+  const bool wraps = value.is_number_unsigned() &&
+                     value.get<std::uint64_t>() >
+                         static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!value.is_number_integer() || wraps) {
+    throw BadInput(where(field) +
+                   (wraps ? ": must be below 2^63, not " : ": must be an integer, not ") +
+                   value.dump());
   }
   return value.get<std::int64_t>();
 }

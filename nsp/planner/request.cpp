@@ -53,13 +53,16 @@ void check_range(const char* field, std::int64_t value, std::int64_t least, std:
   }
 }
 
-std::string too_long(const Sequence& sequence, std::int32_t degree, std::int64_t budget) {
+std::string too_long(const Sequence& sequence,
+                     std::int32_t degree,
+                     std::int64_t budget,
+                     bool larger_degree) {
   const std::int64_t needed = (sequence.tokens + degree - 1) / degree;
-  return "sequence " + std::to_string(sequence.index) + " has " + std::to_string(sequence.tokens) +
-         " tokens, but degree " + std::to_string(degree) + " x token_budget " +
-         std::to_string(budget) + " holds " + std::to_string(degree * budget) +
-         ": it needs a token_budget of " + std::to_string(needed) +
-         ", a larger sp_max, or over_length skip or truncate";
+  return "sequence " + std::to_string(sequence.index) + ", the longest, has " +
+         std::to_string(sequence.tokens) + " tokens, but degree " + std::to_string(degree) +
+         " x token_budget " + std::to_string(budget) + " holds " + std::to_string(degree * budget) +
+         ": give a token_budget of " + std::to_string(needed) +
+         (larger_degree ? ", a larger sp_max" : "") + ", or over_length skip or truncate";
 }
 
 }  // namespace
@@ -155,7 +158,9 @@ Kept keep(const PlanRequest& request, std::int32_t degree, std::int64_t budget) 
     Sequence sequence{.index = static_cast<std::int64_t>(i), .tokens = request.lengths[i]};
     if ((sequence.tokens + degree - 1) / degree > budget) {
       if (request.over_length == OverLength::kError) {
-        kept.why_infeasible = too_long(sequence, degree, budget);
+        const auto longest = std::ranges::max_element(request.lengths) - request.lengths.begin();
+        sequence = {.index = longest, .tokens = request.lengths[static_cast<std::size_t>(longest)]};
+        kept.why_infeasible = too_long(sequence, degree, budget, request.world % (2 * degree) == 0);
         return kept;
       }
       const bool truncate = request.over_length == OverLength::kTruncate;

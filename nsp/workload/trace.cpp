@@ -1,5 +1,6 @@
 #include "nsp/workload/trace.h"
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <numeric>
@@ -43,6 +44,13 @@ std::string_view trimmed(std::string_view line) {
   return line;
 }
 
+// Bytes that a terminal would act on become '?'.
+std::string printable(std::string_view text) {
+  std::string result(text);
+  std::ranges::replace_if(result, [](char byte) { return byte < ' ' || byte == 0x7f; }, '?');
+  return result;
+}
+
 std::int64_t parse_length(std::string_view line, const std::string& path, std::int64_t number) {
   const std::string_view text = trimmed(line);
   std::int64_t length = 0;
@@ -50,7 +58,7 @@ std::int64_t parse_length(std::string_view line, const std::string& path, std::i
   const bool whole = error == std::errc{} && end == text.data() + text.size();
   if (!whole || length < 1 || length > kMaxLength) {
     throw BadInput(path + ":" + std::to_string(number) + ": length '" +
-                   std::string(text.substr(0, 40)) + "' must be an integer from 1 to " +
+                   printable(text.substr(0, 40)) + "' must be an integer from 1 to " +
                    std::to_string(kMaxLength));
   }
   return length;
@@ -65,6 +73,9 @@ std::vector<std::int64_t> load_lengths(const std::string& path) {
   }
   std::vector<std::int64_t> lengths;
   std::string_view rest = text;
+  while (!rest.empty() && std::string_view("\r\n \t").find(rest.back()) != std::string_view::npos) {
+    rest.remove_suffix(1);  // empty lines at the end
+  }
   for (std::int64_t number = 1; !rest.empty(); ++number) {
     const std::size_t end = rest.find('\n');
     lengths.push_back(parse_length(rest.substr(0, end), path, number));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Iterator, Sequence
 
 log = logging.getLogger("nsp")
@@ -10,7 +11,12 @@ log = logging.getLogger("nsp")
 
 def kept_lengths(lengths: Sequence[int], limit: int, policy: str) -> list[int]:
     """Tokens used of each sample: all, the first `limit`, or 0 when skipped."""
-    kept = [int(length) for length in lengths]
+    kept = []
+    for i, length in enumerate(lengths):
+        try:
+            kept.append(operator.index(length))
+        except TypeError:
+            raise ValueError(f"lengths: sample {i} has {length!r} tokens; give integers") from None
     for i, length in enumerate(kept):
         if length < 1:
             raise ValueError(f"lengths: sample {i} has {length} tokens; leave empty samples out")
@@ -26,6 +32,20 @@ def kept_lengths(lengths: Sequence[int], limit: int, policy: str) -> list[int]:
     if over:
         log.warning("%d of %d samples are longer than %d tokens: %s", len(over), len(kept), limit, policy)
     return kept
+
+
+def check_targets(targets: Sequence[int] | None, lengths: Sequence[int]) -> None:
+    """ValueError unless there is one count a sample, from 0 to its length - 1: the first token is none."""
+    if targets is None:
+        return
+    if len(targets) != len(lengths):
+        raise ValueError(f"targets: {len(targets)} counts for {len(lengths)} samples; give one a sample")
+    for i, (count, length) in enumerate(zip(targets, lengths, strict=True)):
+        if not 0 <= count < max(length, 1):
+            raise ValueError(
+                f"targets: sample {i} of {length} tokens cannot have {count} labelled ones; "
+                f"give 0 to {length - 1}"
+            )
 
 
 def batches(

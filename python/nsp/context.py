@@ -54,6 +54,8 @@ class Context:
 
     def schedule(self, plan: Plan | bytes) -> Any:
         """Compiles a plan for this world: an `nsp._exec.Schedule`, freed with its last reference."""
+        if self.world is None:
+            raise ValueError("context: it is closed; make another with nsp.init")
         shape = self.settings.shape
         data = plan.json if isinstance(plan, Plan) else plan
         return execution().Schedule(self.world, data, shape["heads"], shape["kv_heads"])

@@ -79,6 +79,8 @@ def make_corpus(texts: Iterable[bytes], max_length: int) -> Corpus:
     whole = [text for text in texts if text.strip()]
     kept = tuple(text[: max_length - 2] for text in whole)
     lengths = tuple(len(text) + 2 for text in kept)
+    if not kept:
+        raise ValueError("--corpus: its files hold nothing but white space; name a folder of text files")
     lost = sum(len(text) for text in whole) - sum(len(text) for text in kept)
     return Corpus(kept, lengths, sum(len(t) > max_length - 2 for t in whole), lost)
 

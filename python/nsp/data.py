@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 
 from nsp._native import core
-from nsp.batches import batches, kept_lengths
+from nsp.batches import batches, check_targets, kept_lengths
 from nsp.context import Context
 from nsp.loss import IGNORE
 from nsp.planning import Plan, plan
@@ -65,6 +65,7 @@ class PlannedSteps:
         self.seed, self.drop_last = seed, drop_last
         self.planner = planner or settings.planner
         self.token_budget = settings.token_budget or math.ceil(1.2 * tokens_per_step / settings.world)
+        check_targets(getattr(dataset, "targets", None), dataset.lengths)
         self._kept = kept_lengths(dataset.lengths, self.limit, settings.over_length)
         self.set_epoch(epoch)
 

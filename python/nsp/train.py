@@ -2,7 +2,7 @@
 
 Bytes are tokens; the corpus is a folder's text files or Python's own library. Every step gets a line, and a
 JSON line in runs/<name>/metrics.jsonl. gloo and fp32 on CPUs, NCCL and bf16 where CUDA is there: the same
-code. Exit code 2: bad options.
+code. Exit code 2: bad options (torchrun itself then ends with 1).
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ def train(
     done, epoch = 0, 0
     while done < args.steps:
         steps.set_epoch(epoch)
+        if len(steps) == 0:
+            raise ValueError("--corpus: no sample fits a step; raise --tokens-per-step or --token-budget")
         for step in islice(nsp.loader(steps), args.steps - done):
             begin = time.perf_counter()
             loss = torch.zeros((), dtype=torch.float64, device=context.device)
@@ -125,7 +127,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         if rank == 0:
             print(f"nsp.train: {error}", file=sys.stderr, flush=True)
+        else:
+            time.sleep(5)  # the launcher ends all ranks when one ends: let rank 0 speak first
         return 2
+    if args.check_only:
+        return 0
     start_ranks(cuda, rank, local, world)
     try:
         context = nsp.init(None, config, **keywords)

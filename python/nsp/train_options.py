@@ -5,12 +5,21 @@ another.
 from __future__ import annotations
 
 import argparse
-import os
+import math
+import re
 from collections.abc import Sequence
+from typing import NoReturn
+
+
+class _Parser(argparse.ArgumentParser):
+    """One sentence for a wrong option, said where the others are."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message}; see --help")
 
 
 def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="nsp.train", description="Train a small Qwen3-MoE with nested sequence parallelism."
     )
     add = parser.add_argument
@@ -40,6 +49,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--kv-heads", type=int, default=2, help="key and value heads (2)")
     add("--head-dim", type=int, default=16, help="width of a head (16)")
     add("--experts", type=int, default=8, help="experts a layer, two of them used by a token (8)")
+    add("--check-only", action="store_true", help="say whether the options work, and stop")
     return check_options(parser.parse_args(arguments))
 
 
@@ -61,8 +71,16 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
             raise ValueError(
                 f"--{name.replace('_', '-')}: {getattr(args, name)} is not positive; give a number from 1"
             )
-    if not args.lr > 0:
-        raise ValueError(f"--lr: {args.lr} is not positive; give a learning rate such as 3e-3")
+    if not 0 < args.lr < math.inf:
+        raise ValueError(f"--lr: {args.lr} is not a positive number; give a learning rate such as 3e-3")
+    if not 0 <= args.seed < 2**63:
+        raise ValueError(f"--seed: {args.seed} is not in range; give a number from 0 to 2^63 - 1")
+    if args.head_dim % 2:
+        raise ValueError(
+            f"--head-dim: {args.head_dim} is odd, rotary positions need an even number"
+        )
+    if args.tokens_per_step > 2**39:
+        raise ValueError(f"--tokens-per-step: {args.tokens_per_step} is too many; give at most 2^39")
     if args.heads % args.kv_heads:
         raise ValueError(f"--kv-heads: {args.kv_heads} does not divide the {args.heads} heads; use a divisor")
     if args.experts < 2:
@@ -72,8 +90,8 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
             f"--max-length: {args.max_length} is more than the {args.tokens_per_step} tokens of a "
             f"step; lower it"
         )
-    if os.sep in args.name or args.name in ("", ".", ".."):
-        raise ValueError(f"--name: {args.name!r} is not a folder's name; use letters and digits")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", args.name):
+        raise ValueError(f"--name: {args.name!r} is not a folder's name; use up to 100 letters and digits")
     return args
 
 

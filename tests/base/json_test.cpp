@@ -48,6 +48,16 @@ TEST(Json, FilesComeBackAsWritten) {
   EXPECT_THROW(write_file("/nonexistent/folder/file", "x"), Error);
 }
 
+TEST(Json, DeepNestingAndNumbersThatWouldWrapAreRefused) {
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  EXPECT_EQ(message([&] { parse_json(deep, "plan.json"); }).substr(0, 42),
+            "plan.json: nested deeper than 64 levels; g");
+  const Json huge = parse_json(R"({"a": 18446744073709551615})", "text");
+  const JsonReader reader(huge, "text", {"a"});
+  EXPECT_EQ(message([&] { reader.integer("a"); }),
+            "text.a: must be below 2^63, not 18446744073709551615");
+}
+
 }  // namespace
 TEST(Json, AFieldThatStandsTwiceIsNamed) {
   EXPECT_EQ(parse_json(R"({"a": {"b": 1}, "c": [{"b": 2}, {"b": 3}]})", "text")["a"]["b"], 1);

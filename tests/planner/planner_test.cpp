@@ -86,10 +86,11 @@ TEST(Plan, TooLongIsAnAnswerThatSaysWhatWouldFit) {
   const PlanResult result =
       plan({.lengths = {5, 100}, .world = 4, .sp_max = 4, .token_budget = 20}, kTiny, kCpu);
   EXPECT_FALSE(result.plan.feasible);
-  EXPECT_EQ(result.why_infeasible,
-            "sequence 1 has 100 tokens, but degree 4 x token_budget 20 holds 80: it needs a "
-            "token_budget of "
-            "25, a larger sp_max, or over_length skip or truncate");
+  EXPECT_EQ(
+      result.why_infeasible,
+      "sequence 1, the longest, has 100 tokens, but degree 4 x token_budget 20 holds 80: give a "
+      "token_budget of "
+      "25, or over_length skip or truncate");
 }
 
 TEST(Plan, OverLengthPoliciesAreRecorded) {

@@ -101,14 +101,51 @@ def test_a_model_that_was_not_attached(context: nsp.Context) -> None:
         model(**inputs(context))
 
 
-def test_a_mask_in_a_planned_row(context: nsp.Context) -> None:
+@pytest.mark.parametrize("shape", [(1, 1, 13, 13), (1, 13)])
+def test_a_mask_in_a_planned_row(context: nsp.Context, shape: tuple[int, ...]) -> None:
     model = make_model()
     nsp.attach(model, context)
     row = inputs(context)
-    mask = torch.ones(1, 1, 13, 13, dtype=torch.bool)
+    mask = torch.ones(shape, dtype=torch.bool)
     with pytest.raises(ValueError, match="attention_mask"):
         model(**row, attention_mask=mask)
-    assert model(**row).loss.isfinite()
+    ids = row.pop("input_ids")
+    with pytest.raises(ValueError, match="attention_mask"):
+        model(ids, mask, **row)
+    assert model(ids, **row).loss.isfinite()
+
+
+def test_a_planned_row_under_another_attention(context: nsp.Context) -> None:
+    model = make_model()
+    nsp.attach(model, context)
+    model.set_attn_implementation("sdpa")
+    with pytest.raises(ValueError, match="attn_implementation: 'sdpa' would ignore the plan"):
+        model(**inputs(context))
+
+
+@pytest.mark.parametrize(
+    ("targets", "words"),
+    [([9, 9], "cannot have 9 labelled"), ([-1, 2], "cannot have -1"), ([1], "1 counts for 2 samples")],
+)
+def test_targets_that_cannot_be(context: nsp.Context, targets: list[int], words: str) -> None:
+    samples = Samples([5, 6])
+    samples.targets = targets
+    with pytest.raises(ValueError, match=words):
+        nsp.PlannedSteps(samples, context, 64)
+
+
+@pytest.mark.parametrize("length", [1.5, "12a"])
+def test_lengths_that_are_no_integers(length: Any) -> None:
+    with pytest.raises(ValueError, match=r"lengths\[1\]: .* is not an integer"):
+        nsp.plan([4, length], world=2, sp_max=2, model="tiny", profile="cpu-gloo")
+
+
+def test_a_closed_context(context: nsp.Context) -> None:
+    closed = nsp.init(None, config(), sp_max=1, self_check=False)
+    steps = nsp.PlannedSteps(Samples([5, 6]), closed, 64)
+    closed.close()
+    with pytest.raises(ValueError, match="context: it is closed"):
+        steps[0]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +177,8 @@ def test_padding_without_a_plan(context: nsp.Context) -> None:
     mask = torch.tensor([[0, 1, 1, 1, 1], [1, 1, 1, 1, 1]])
     with pytest.raises(ValueError, match="padding without a plan"):
         model(input_ids=ids, attention_mask=mask)
+    with pytest.raises(ValueError, match="padding without a plan"):
+        model(ids, mask)
 
 
 def test_without_a_plan_the_model_is_as_before(context: nsp.Context) -> None:
@@ -174,14 +213,17 @@ def test_two_models_in_one_process(context: nsp.Context) -> None:
         (["--corpus", "no/such/folder"], "no/such/folder"),
         (["--max-length", "40000"], "--max-length: 40000"),
         (["--no-such-option"], "--no-such-option"),
+        (["--steps", "x"], "--steps"),
+        (["--seed", "-1"], "--seed: -1"),
+        (["--head-dim", "3"], "--head-dim: 3"),
+        (["--lr", "inf"], "--lr: inf"),
+        (["--name", "a/b"], "--name: 'a/b'"),
     ],
 )
 def test_train_options_exit_with_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    try:
-        code = main(arguments)
-    except SystemExit as leaving:  # argparse's own
-        code = leaving.code  # type: ignore[assignment]
-    assert code == 2
-    assert words in capsys.readouterr().err
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert len(told.splitlines()) == 1

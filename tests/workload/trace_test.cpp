@@ -43,6 +43,7 @@ std::string trace(const std::string& file) {
 TEST(Trace, ReadsOneLengthALineInOrder) {
   EXPECT_EQ(load_lengths(file_with("3\n1\r\n 2 \n")), (std::vector<std::int64_t>{3, 1, 2}));
   EXPECT_EQ(load_lengths(file_with("3\n1")), (std::vector<std::int64_t>{3, 1}));
+  EXPECT_EQ(load_lengths(file_with("3\n1\n\n \r\n")), (std::vector<std::int64_t>{3, 1}));
 }
 
 TEST(Trace, ReadsGzip) {

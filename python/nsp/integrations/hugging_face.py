@@ -8,6 +8,7 @@ in chunks of rows. Shapes: T tokens of a rank, H query heads, K KV heads, D head
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -98,6 +99,7 @@ class _Attachment:
     def __init__(self, model: Any, context: Context) -> None:
         self.context = context
         self.row: RowPlan | None = None
+        self.names = list(inspect.signature(model.forward).parameters)  # of positional arguments
         self.head = model.get_output_embeddings()
         self.project = self.head.forward
         self.plain_loss = model.loss_function
@@ -107,12 +109,13 @@ class _Attachment:
         model.register_forward_hook(self.leave, with_kwargs=True, always_call=True)
 
     def enter(self, model: Any, args: Any, keywords: dict[str, Any]) -> None:
-        row = keywords.get("nsp_plan")
+        given = {**dict(zip(self.names, args, strict=False)), **keywords}
+        row = given.get("nsp_plan")
         if row is None:
-            _check_plain_inputs(keywords)
-        elif keywords.get("output_router_logits"):
-            raise ValueError("output_router_logits: True is not supported in a planned call; leave it out")
-        self.row = row if keywords.get("labels") is not None else None
+            _check_plain_inputs(given)
+        else:
+            _check_planned_inputs(given, model.config._attn_implementation)
+        self.row = row if given.get("labels") is not None else None
 
     def leave(self, model: Any, args: Any, keywords: dict[str, Any], output: Any) -> Any:
         planned, self.row = self.row, None
@@ -158,6 +161,20 @@ class _Attachment:
                 "dataset.targets"
             )
         return total * (self.context.world_size / max(self.row.targets, 1))
+
+
+def _check_planned_inputs(given: dict[str, Any], implementation: str) -> None:
+    if implementation != NAME:
+        raise ValueError(
+            f"attn_implementation: {implementation!r} would ignore the plan; "
+            f"call model.set_attn_implementation({NAME!r}) first"
+        )
+    if given.get("attention_mask") is not None:  # a 2-D mask would be dropped before attention sees it
+        raise ValueError(
+            "attention_mask: a planned row takes none, the plan says which tokens attend; leave it out"
+        )
+    if given.get("output_router_logits"):
+        raise ValueError("output_router_logits: True is not supported in a planned call; leave it out")
 
 
 def _check_plain_inputs(keywords: dict[str, Any]) -> None:

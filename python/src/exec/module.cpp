@@ -89,7 +89,7 @@ void bind_world(py::module_& module) {
 void bind_schedule(py::module_& module) {
   py::class_<Schedule>(module, "Schedule", "A plan (its JSON bytes) compiled for this rank.")
       .def(py::init(&make_schedule),
-           py::arg("world"),
+           py::arg("world").none(false),
            py::arg("plan"),
            py::arg("heads"),
            py::arg("kv_heads"))
