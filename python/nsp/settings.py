@@ -60,6 +60,8 @@ def make_settings(
 def check_settings(settings: Settings) -> None:
     """ValueError, one sentence, for a setting that cannot work; no communication."""
     world, sp_max = settings.world, settings.sp_max
+    if not isinstance(sp_max, int):
+        raise ValueError(f"sp_max: {sp_max!r} is not an integer; use 1, 2, 4, ... up to {world}")
     if sp_max < 1 or sp_max & (sp_max - 1):
         raise ValueError(f"sp_max: {sp_max} is not a power of two; use 1, 2, 4, ... up to {world}")
     if world % sp_max:
@@ -89,10 +91,22 @@ def check_settings(settings: Settings) -> None:
 
 def _shape(config: Any) -> dict[str, Any]:
     if isinstance(config, Mapping):
-        return dict(config)
-    from nsp.integrations.hugging_face import model_shape
+        shape = dict(config)
+    else:
+        from nsp.integrations.hugging_face import model_shape
 
-    return model_shape(config)
+        try:
+            shape = model_shape(config)
+        except AttributeError as error:
+            raise ValueError(
+                f"config: {type(config).__name__} is no decoder's config ({error}); "
+                "pass a Hugging Face config of a causal language model, or a ModelShape as a dict"
+            ) from error
+    if missing := {"heads", "kv_heads"} - shape.keys():
+        raise ValueError(
+            f"config: a ModelShape needs {sorted(missing)}; `nsp models --json -` prints examples"
+        )
+    return shape
 
 
 def _ranks_per_host(world: int) -> int:

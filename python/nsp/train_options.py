@@ -76,9 +76,7 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
     if not 0 <= args.seed < 2**63:
         raise ValueError(f"--seed: {args.seed} is not in range; give a number from 0 to 2^63 - 1")
     if args.head_dim % 2:
-        raise ValueError(
-            f"--head-dim: {args.head_dim} is odd, rotary positions need an even number"
-        )
+        raise ValueError(f"--head-dim: {args.head_dim} is odd, rotary positions need an even number")
     if args.tokens_per_step > 2**39:
         raise ValueError(f"--tokens-per-step: {args.tokens_per_step} is too many; give at most 2^39")
     if args.heads % args.kv_heads:

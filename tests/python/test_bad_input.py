@@ -227,3 +227,23 @@ def test_train_options_exit_with_2(
     told = capsys.readouterr().err
     assert words in told
     assert len(told.splitlines()) == 1
+
+
+def test_things_that_are_no_model_or_config(context: nsp.Context) -> None:
+    with pytest.raises(ValueError, match="model: Linear is no Hugging Face model"):
+        nsp.attach(torch.nn.Linear(2, 2), context)
+    with pytest.raises(ValueError, match="context: NoneType is no nsp.Context"):
+        nsp.attach(make_model(), None)
+    with pytest.raises(ValueError, match="config: NoneType is no decoder's config"):
+        make_settings(2, None, "cpu", sp_max=2)
+    with pytest.raises(ValueError, match="config: a ModelShape needs"):
+        make_settings(2, {}, "cpu", sp_max=2)
+    with pytest.raises(ValueError, match="sp_max: '2' is not an integer"):
+        check_settings(make_settings(2, config(), "cpu", sp_max="2"))  # type: ignore[arg-type]
+
+
+def test_an_empty_batch_is_a_valid_empty_plan() -> None:
+    made = nsp.plan([])
+    assert made.feasible
+    assert made.rounds == ()
+    assert made.check() == []

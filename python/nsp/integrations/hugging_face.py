@@ -197,6 +197,10 @@ def attach(model: Any, context: Context) -> None:
     step): averaged over ranks and summed over rounds, the one-process mean; `logits` are left out of the
     output. ValueError: attached before, another config than the context's, or a model that does not fit.
     """
+    if not hasattr(model, "config") or not hasattr(model, "set_attn_implementation"):
+        raise ValueError(f"model: {type(model).__name__} is no Hugging Face model; pass a *ForCausalLM model")
+    if not isinstance(context, Context):
+        raise ValueError(f"context: {type(context).__name__} is no nsp.Context; pass what nsp.init returned")
     if getattr(model, "_nsp_attached", False):
         raise ValueError(
             f"model: this {type(model).__name__} is attached already; call nsp.attach once a model"
