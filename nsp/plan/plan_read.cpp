@@ -205,7 +205,12 @@ Plan plan_from_json(const Json& json) {
 }
 
 Plan parse_plan(std::string_view text, std::string_view what) {
-  return plan_from_json(parse_json(text, what));
+  const Json json = parse_json(text, what);
+  try {
+    return plan_from_json(json);
+  } catch (const BadInput& error) {
+    throw BadInput(what == "plan" ? error.what() : std::string(what) + ": " + error.what());
+  }
 }
 
 }  // namespace nsp

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 log = logging.getLogger("nsp")
 
 
-def kept_lengths(lengths: Sequence[int], limit: int, policy: str) -> list[int]:
-    """Tokens used of each sample: all, the first `limit`, or 0 when skipped."""
+def kept_lengths(lengths: Sequence[int], limit: int, policy: str, quiet: bool = False) -> list[int]:
+    """Tokens used of each sample: all, the first `limit`, or 0 when skipped; a warning counts them."""
     kept = []
     for i, length in enumerate(lengths):
         try:
@@ -29,7 +29,7 @@ def kept_lengths(lengths: Sequence[int], limit: int, policy: str) -> list[int]:
         )
     for i in over:
         kept[i] = 0 if policy == "skip" else limit
-    if over:
+    if over and not quiet:
         log.warning("%d of %d samples are longer than %d tokens: %s", len(over), len(kept), limit, policy)
     return kept
 

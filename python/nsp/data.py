@@ -66,7 +66,7 @@ class PlannedSteps:
         self.planner = planner or settings.planner
         self.token_budget = settings.token_budget or math.ceil(1.2 * tokens_per_step / settings.world)
         check_targets(getattr(dataset, "targets", None), dataset.lengths)
-        self._kept = kept_lengths(dataset.lengths, self.limit, settings.over_length)
+        self._kept = kept_lengths(dataset.lengths, self.limit, settings.over_length, quiet=context.rank > 0)
         self.set_epoch(epoch)
 
     @property
