@@ -69,7 +69,7 @@ Candidate Greedy::best_at(std::size_t sequence, std::size_t level) {
 
 // Of the largest degree's nodes the one whose fullest rank holds the fewest tokens.
 Candidate Greedy::emptiest(std::size_t sequence) {
-  const std::size_t level = costs_.levels() - 1;
+  const std::size_t level = std::max<std::size_t>(costs_.levels(), 1) - 1;
   std::int64_t least = kNever;
   Candidate best{.level = level, .cost = costs_.opening_share(sequence, level)};
   for (std::size_t i = 0; i < active_[level].size(); ++i) {
