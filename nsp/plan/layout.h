@@ -45,6 +45,9 @@ std::vector<std::int32_t> row_order(const Round& round);
 // Backends other than local and ulysses throw BadInput: the executor does not have them yet.
 std::vector<Segment> rank_row(const Round& round, std::int32_t rank);
 
+// Tokens of a sequence that a rank of its node owns.
+std::int64_t owned_tokens(const Placement& placement, std::int32_t rank);
+
 // Tokens that each rank owns (dummy tokens not counted).
 std::vector<std::int64_t> rank_tokens(const Round& round, std::int32_t world);
 

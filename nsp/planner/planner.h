@@ -7,6 +7,7 @@
 
 #include "nsp/cost/profile.h"
 #include "nsp/plan/plan.h"
+#include "nsp/planner/marks.h"
 #include "nsp/workload/model_shape.h"
 
 namespace nsp {
@@ -25,6 +26,8 @@ struct PlanRequest {
   std::string planner = "nsp";     // planner_names()
   std::string effort = "default";  // fast, default, thorough: work limits of searching planners
   OverLength over_length = OverLength::kError;
+  std::int64_t byte_budget = 0;  // saved attention output a rank and layer; 0: recompute everything
+  MarkOrder mark_order = MarkOrder::kSecondsPerByte;
   std::int32_t prefix = 64;  // algorithm1: longest sequences that are searched
   std::int32_t beam = 8;     // algorithm1: states kept
   bool monotone = true;      // algorithm1: degrees never grow along the sorted sequences

@@ -106,6 +106,7 @@ void check(const PlanRequest& request, const ModelShape& shape) {
               "must divide the world of " + std::to_string(request.world) + " ranks");
   }
   check_range("token_budget", request.token_budget, 0, kMaxTokens);
+  check_range("byte_budget", request.byte_budget, 0, INT64_MAX);
   check_range("prefix", request.prefix, 0, kMostRanks);
   check_range("beam", request.beam, 1, 1 << 16);
   if (request.effort != "fast" && request.effort != "default" && request.effort != "thorough") {
