@@ -29,7 +29,10 @@ TEST(PlanQueue, GivesThePlansOfPlanInTheOrderOfTheRequests) {
   Random random(21);
   std::vector<PlanRequest> requests;
   for (std::int64_t i = 0; i < 20; ++i) {
-    requests.push_back({.lengths = random_lengths(random, 1 + 5 * i, 12), .world = 4, .sp_max = 4});
+    requests.push_back({.lengths = random_lengths(random, 1 + 5 * i, 12),
+                        .world = 4,
+                        .sp_max = 4,
+                        .effort = "fast"});
   }
   std::thread producer([&] { std::ranges::for_each(requests, [&](auto& r) { queue.push(r); }); });
   for (const PlanRequest& request : requests) {
@@ -130,9 +133,12 @@ TEST(PlanQueue, CloseWakesWhoWaits) {
 TEST(PlanQueue, ATakeOfADroppedRequestThrows) {
   std::promise<void> begun;
   std::promise<void> may_end;
+  std::atomic<int> calls = 0;
   PlanQueue queue(
       [&](const PlanRequest& request) {
-        begun.set_value();
+        if (++calls == 1) {
+          begun.set_value();
+        }
         may_end.get_future().wait();
         return echo(request);
       },
@@ -152,6 +158,7 @@ TEST(PlanQueue, ATakeOfADroppedRequestThrows) {
   queue.close();
   may_end.set_value();
   taker.join();
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(PlanQueue, NeedsAThreadAndRoom) {
