@@ -6,6 +6,7 @@
 #include "nsp/base/error.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/plan_json.h"
+#include "nsp/planner/planner.h"
 #include "tests/cost/simple_profile.h"
 #include "tests/plan/random_plan.h"
 
