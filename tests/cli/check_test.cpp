@@ -82,7 +82,7 @@ TEST(ExplainCommand, SaysWhatIsSavedAtEachLevel) {
   const std::string path = temporary_path("marked.json");
   const Outcome planned = call({"plan",
                                 "--lengths",
-                                file_with("700\n300\n40\n5\n"),
+                                file_with(std::string("700\n300\n40\n5\n")),
                                 "--world",
                                 "4",
                                 "--sp-max",
