@@ -9,6 +9,7 @@
 #include "nsp/cost/exact.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/make_plan.h"
+#include "nsp/plan/way.h"
 
 namespace nsp {
 namespace {
@@ -28,7 +29,7 @@ struct Candidate {
 // What saving spares is the share of the launch: the exchanges only move, since backward then
 // brings q, k, v and the output into head layout in one exchange of its own.
 std::int64_t recompute_of(const CostModel& model, const Placement& placement) {
-  return model.sequence(placement.tokens, placement.node.degree).compute.forward;
+  return model.sequence(placement.tokens, way_of(placement)).compute.forward;
 }
 
 bool by_tree(const Candidate& a, const Candidate& b) {
