@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <string>
 #include <utility>
 
 #include "nsp/base/error.h"
@@ -29,6 +31,28 @@ std::map<std::pair<std::int32_t, Way>, NodeSums> node_sums(const CostModel& mode
   return sums;
 }
 
+void add_dense(const CostModel& model, RoundLoad& load) {
+  const auto ep = static_cast<std::size_t>(model.ep());
+  for (std::size_t first = 0; first < load.ranks.size(); first += ep) {
+    const auto begin = load.tokens.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::int64_t sum = std::accumulate(begin, begin + model.ep(), std::int64_t{0});
+    for (std::size_t rank = first; rank < first + ep; ++rank) {
+      if (ep == 1) {
+        load.ranks[rank] += model.dense(sum);
+      } else {
+        load.ranks[rank] += model.dense_before(load.tokens[rank]);
+        load.ranks[rank] += model.experts(sum);
+      }
+    }
+  }
+}
+
+void check_groups(const CostModel& model, std::int32_t world) {
+  if (world % model.ep() != 0) {
+    bad_input("ep", model.ep(), "must divide the world of " + std::to_string(world) + " ranks");
+  }
+}
+
 }  // namespace
 
 std::int64_t RoundLoad::tokens_max() const {
@@ -36,6 +60,7 @@ std::int64_t RoundLoad::tokens_max() const {
 }
 
 RoundLoad evaluate(const CostModel& model, const Round& round, std::int32_t world) {
+  check_groups(model, world);
   RoundLoad load{.ranks = std::vector<Passes>(static_cast<std::size_t>(world), model.dense_fixed()),
                  .tokens = rank_tokens(round, world),
                  .largest = {}};
@@ -46,9 +71,8 @@ RoundLoad evaluate(const CostModel& model, const Round& round, std::int32_t worl
       load.ranks[static_cast<std::size_t>(rank)] += cost;
     }
   }
-  for (std::size_t rank = 0; rank < load.ranks.size(); ++rank) {
-    Passes& cost = load.ranks[rank];
-    cost += model.dense(load.tokens[rank]);
+  add_dense(model, load);
+  for (const Passes& cost : load.ranks) {
     load.largest = {.forward = std::max(load.largest.forward, cost.forward),
                     .backward = std::max(load.largest.backward, cost.backward)};
   }
