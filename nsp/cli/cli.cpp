@@ -48,6 +48,14 @@ void add_plan(CLI::App& app, Command& command, PlanOptions& options) {
                    options.over_length,
                    "sequences that cannot fit: error, skip or truncate")
       ->capture_default_str();
+  plan->add_option(
+          "--backends",
+          options.backends,
+          "what planner nsp may use: ulysses, gather, ring, usp-ring, usp-gather, usp, all")
+      ->delimiter(',')
+      ->capture_default_str();
+  plan->add_option("--ep", options.ep, "ranks of an expert-parallel group, for the prediction")
+      ->capture_default_str();
   plan->add_option("--json", options.json, kJsonHelp);
   plan->footer(
       "Example:\n  nsp plan --lengths lengths.txt --max-length 393216 --world 64 --sp-max 32 "

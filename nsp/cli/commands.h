@@ -7,6 +7,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nsp {
 
@@ -29,6 +30,8 @@ struct PlanOptions {
   std::string planner = "nsp";
   std::string effort = "default";
   std::string over_length = "error";
+  std::vector<std::string> backends = {"ulysses"};  // beside local
+  std::int32_t ep = 1;                              // ranks of an expert-parallel group
   std::string json = {};  // empty: no JSON; "-": standard output instead of the table; else a path
 };
 

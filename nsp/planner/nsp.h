@@ -31,9 +31,10 @@ struct NspEffort {
 // fast, default or thorough.
 NspEffort nsp_effort(const std::string& name);
 
-// One round. `starts`: nodes of further start plans, one a sequence of the problem.
+// One round. `starts`: further start plans, a placement for each sequence of the problem, in its
+// order; those in ways that the problem does not allow are left out.
 Solution nsp_round(const Problem& problem,
                    const NspEffort& effort,
-                   const std::vector<std::vector<Node>>& starts = {});
+                   const std::vector<std::vector<Placement>>& starts = {});
 
 }  // namespace nsp
