@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,12 +139,17 @@ def plan(
     planner: str = "nsp",
     effort: str = "default",
     over_length: str = "error",
+    backends: Sequence[str] = ("ulysses",),
+    ep: int = 1,
 ) -> Plan:
     """Plans one batch.
 
     lengths: tokens of each sequence. model, profile: a preset's name, a JSON file's path, or JSON text.
     token_budget: most tokens a rank holds in a round; 0: 1.2 x all tokens / world, rounded up.
     over_length: error, skip or truncate.
+    backends: what planner nsp may use beside local: ulysses, gather, ring, usp-ring, usp-gather, usp, all.
+    The executor runs ulysses only.
+    ep: ranks of an expert-parallel group; the predicted seconds count the wait at its exchange.
     No fit is an answer: `feasible` is False and `why` holds the sentence. ValueError: a bad argument.
     """
     data, why = core().plan(
@@ -158,6 +163,8 @@ def plan(
         model=model,
         profile=profile,
         over_length=over_length,
+        backends=list(backends),
+        ep=ep,
     )
     return Plan.from_json(data, why)
 

@@ -1,6 +1,7 @@
 // Planning and evaluation for Python. A plan crosses the border as its JSON bytes.
 #include "nsp/planner/planner.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +33,9 @@ std::pair<py::bytes, std::string> plan_bytes(std::vector<std::int64_t> lengths,
                                              const std::string& effort,
                                              const std::string& model,
                                              const std::string& profile,
-                                             const std::string& over_length) {
+                                             const std::string& over_length,
+                                             std::vector<std::string> backends,
+                                             std::int32_t ep) {
   std::string text;
   std::string why;
   {
@@ -45,7 +48,9 @@ std::pair<py::bytes, std::string> plan_bytes(std::vector<std::int64_t> lengths,
                               .token_budget = token_budget,
                               .planner = planner,
                               .effort = effort,
-                              .over_length = parse_over_length(over_length)},
+                              .over_length = parse_over_length(over_length),
+                              .backends = std::move(backends),
+                              .ep = ep},
                              shape,
                              find_profile(shape, profile));
     text = to_json(result.plan).dump();
@@ -56,19 +61,25 @@ std::pair<py::bytes, std::string> plan_bytes(std::vector<std::int64_t> lengths,
 
 py::dict evaluate_bytes(const py::bytes& bytes,
                         const std::string& model,
-                        const std::string& profile) {
+                        const std::string& profile,
+                        std::int32_t ep) {
   const Plan plan = parse_plan(std::string_view(bytes));
   const ModelShape shape = resolve_model(model);
-  const CostModel costs(shape, find_profile(shape, profile), plan.ranks_per_host);
+  const CostModel costs(shape, find_profile(shape, profile), plan.ranks_per_host, ep);
   const Predicted found = predicted(evaluate(costs, plan));
   std::vector<std::int64_t> tokens;
+  std::vector<Backend> backends = {Backend::kUlysses};  // and what else the plan uses
   for (const Round& round : plan.rounds) {
     for (const Placement& placement : round.placements) {
       tokens.push_back(placement.tokens);
+      backends.push_back(placement.backend);
     }
   }
   const std::int64_t budget = plan.feasible ? plan.token_budget : 0;
-  const std::int64_t bound = lower_bound(costs, tokens, plan.world, plan.sp_max, budget);
+  std::ranges::sort(backends);
+  backends.erase(std::ranges::unique(backends).begin(), backends.end());
+  const std::int64_t bound =
+      lower_bound(costs, tokens, plan.world, plan.sp_max, budget, backends);
   using namespace py::literals;
   return py::dict("seconds"_a = found.seconds,
                   "forward"_a = found.forward,
@@ -94,6 +105,8 @@ void bind_planner(py::module_& module) {
       py::arg("model"),
       py::arg("profile"),
       py::arg("over_length") = "error",
+      py::arg("backends") = std::vector<std::string>{"ulysses"},
+      py::arg("ep") = 1,
       "Plan one batch: (plan JSON, why nothing fits or ''). Releases the GIL. ranks_per_host 0: "
       "the "
       "profile's; token_budget 0: ceil(1.2 x tokens / world). ValueError for a bad request.");
@@ -102,6 +115,7 @@ void bind_planner(py::module_& module) {
              py::arg("plan"),
              py::arg("model"),
              py::arg("profile"),
+             py::arg("ep") = 1,
              "Seconds of the whole step; forward, backward and bound of one layer; fullest rank's "
              "tokens.");
   module.def("planners", &planner_names, "Names that plan(planner=...) accepts.");
