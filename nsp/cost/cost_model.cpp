@@ -18,9 +18,18 @@ std::int64_t rounded(double value) {
   return std::llround(value);
 }
 
-Passes token_seconds(std::int64_t tokens, const Passes& token, std::int64_t divisor) {
-  return {.forward = ceil_ratio(wide(tokens) * wide(token.forward), divisor),
-          .backward = ceil_ratio(wide(tokens) * wide(token.backward), divisor)};
+// Rounded up; searches ask often, so what fits in 64 bits is divided by a constant.
+std::int64_t nanoseconds(std::int64_t tokens, std::int64_t picoseconds) {
+  const Wide product = wide(tokens) * wide(picoseconds);
+  if (product < (Wide{1} << 55)) {
+    return static_cast<std::int64_t>((static_cast<std::uint64_t>(product) + 999) / 1000);
+  }
+  return ceil_ratio(product, 1000);
+}
+
+Passes token_nanoseconds(std::int64_t tokens, const Passes& picoseconds) {
+  return {.forward = nanoseconds(tokens, picoseconds.forward),
+          .backward = nanoseconds(tokens, picoseconds.backward)};
 }
 
 // KV heads that a rank of the node attends with, summed over its ranks: query heads are dealt in
@@ -175,18 +184,19 @@ std::int64_t CostModel::traffic(Wide bytes, std::size_t link) const {
 }
 
 Passes CostModel::dense(std::int64_t tokens) const {
-  return token_seconds(tokens, dense_token_, 1000);
+  return token_nanoseconds(tokens, dense_token_);
 }
 
 Passes CostModel::dense_before(std::int64_t tokens) const {
-  return token_seconds(tokens,
-                       {.forward = dense_token_.forward - expert_token_.forward,
-                        .backward = dense_token_.backward - expert_token_.backward},
-                       1000);
+  return token_nanoseconds(tokens,
+                           {.forward = dense_token_.forward - expert_token_.forward,
+                            .backward = dense_token_.backward - expert_token_.backward});
 }
 
 Passes CostModel::experts(std::int64_t group_tokens) const {
-  return token_seconds(group_tokens, expert_token_, 1000 * std::int64_t{ep_});
+  const std::int64_t ranks = 1000 * std::int64_t{ep_};
+  return {.forward = ceil_ratio(wide(group_tokens) * wide(expert_token_.forward), ranks),
+          .backward = ceil_ratio(wide(group_tokens) * wide(expert_token_.backward), ranks)};
 }
 
 std::int64_t CostModel::round_step(const Passes& load,

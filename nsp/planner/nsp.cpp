@@ -32,6 +32,9 @@ class OneRound {
   void keep();
   void thin_out(std::size_t sequence, std::int64_t most);
   bool thinner(std::size_t sequence, Assignment::Id to, std::int64_t most);
+  bool optimal() const {
+    return !nodes_.empty() && best_.excess == 0 && best_.load <= effort_.bound;
+  }
   std::size_t count_long(int part);
   std::int64_t scaled(std::int64_t work) const;
 
@@ -83,7 +86,7 @@ void OneRound::bisect_target() {
   // A greedy plan looks at every sequence and rank: large problems afford fewer.
   const std::int64_t looks = std::ssize(problem_.sequences) * problem_.world;
   const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{1} << 23) / looks);
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(effort_.targets, most); ++i) {
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(effort_.targets, most) && !optimal(); ++i) {
     const std::int64_t target = low + (high - low) / 2;
     offer(target_greedy(costs_, target));
     (quality(state_).load <= target + target / 256 ? high : low) = target;
@@ -107,11 +110,17 @@ std::int64_t OneRound::scaled(std::int64_t work) const {
 }
 
 void OneRound::restart(int part) {
+  if (optimal()) {
+    return;
+  }
   state_.assign(nodes_);
   anneal_skeleton(
       state_, costs_, random_, {.work = scaled(effort_.skeleton), .longest = count_long(part)});
-  local_search(state_, random_, scaled(effort_.search));
   keep();
+  if (!optimal()) {
+    local_search(state_, random_, scaled(effort_.search));
+    keep();
+  }
 }
 
 // To a node below the sequence's own, if that moves fewer bytes and costs next to nothing, or holds

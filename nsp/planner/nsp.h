@@ -26,6 +26,7 @@ struct NspEffort {
   bool baselines = true;      // start from, and never be worse than, the baselines
   int split_percent = 0;      // gap from which a second round is tried; 0: never
   std::vector<int> splits{};  // sixteenths of the tokens that the second round may take
+  std::int64_t bound = 0;     // a load that no plan is below: searching ends there
 };
 
 // fast, default or thorough.

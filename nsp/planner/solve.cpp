@@ -132,7 +132,9 @@ Rounds by_ulysses(const Problem& batch, const PlanRequest& request) {
   }
   Rounds own = plan_rounds(batch, [&](const Problem& problem) {
     const bool whole = problem.sequences.size() == batch.sequences.size();
-    return nsp_round(problem, effort, whole ? starts : decltype(starts){});
+    NspEffort limits = effort;
+    limits.bound = whole ? bound : 0;
+    return nsp_round(problem, limits, whole ? starts : decltype(starts){});
   });
   if (!better(best, own)) {  // at an equal load it moves fewer bytes
     best = std::move(own);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "nsp/plan/make_plan.h"
 
@@ -22,6 +23,12 @@ struct Candidate {
   std::int64_t cost = 0;
 };
 
+// Heaps give their largest first: the least load, lowest rank, must be the largest.
+bool heavier(const std::pair<std::int64_t, std::size_t>& a,
+             const std::pair<std::int64_t, std::size_t>& b) {
+  return b < a;
+}
+
 class Greedy {
  public:
   explicit Greedy(CostTable& costs)
@@ -32,6 +39,9 @@ class Greedy {
     for (const TableWay& way : costs.ways()) {
       active_.emplace_back(ranks_.size() >> way.level, 0);
     }
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {  // equal loads by rank: a heap
+      leaves_.emplace_back(ranks_[rank].load, rank);
+    }
   }
 
   Placement place(std::size_t sequence, std::int64_t target);
@@ -39,6 +49,7 @@ class Greedy {
  private:
   Candidate best_at(std::size_t sequence, std::size_t way);
   Candidate best_of(std::size_t sequence, const WayRange& ways);
+  std::size_t lightest_leaf();
   Candidate emptiest(std::size_t sequence);
   Placement take(std::size_t sequence, const Candidate& chosen);
   std::int64_t slice(std::size_t sequence, std::size_t level) const {
@@ -48,7 +59,8 @@ class Greedy {
   CostTable& costs_;
   const Problem& problem_;
   std::vector<Rank> ranks_;
-  std::vector<std::vector<std::uint8_t>> active_;  // by way and index
+  std::vector<std::vector<std::uint8_t>> active_;             // by way and index
+  std::vector<std::pair<std::int64_t, std::size_t>> leaves_;  // heap: load, rank; may be behind
 };
 
 Candidate Greedy::best_at(std::size_t sequence, std::size_t way) {
@@ -57,6 +69,12 @@ Candidate Greedy::best_at(std::size_t sequence, std::size_t way) {
   const std::int64_t later = costs_.share(sequence, way);
   const std::int64_t opening = costs_.opening_share(sequence, way);
   Candidate best;
+  if (level == 0) {  // nothing is below the lightest leaf if it has room and need not be opened
+    const std::size_t leaf = lightest_leaf();
+    if (active_[way][leaf] != 0 && ranks_[leaf].tokens <= room) {
+      return {.load = ranks_[leaf].load + later, .way = way, .index = leaf, .cost = later};
+    }
+  }
   for (std::size_t i = 0; i < active_[way].size(); ++i) {
     Rank most;
     for (std::size_t rank = i << level; rank < (i + 1) << level; ++rank) {
@@ -69,6 +87,16 @@ Candidate Greedy::best_at(std::size_t sequence, std::size_t way) {
     }
   }
   return best;
+}
+
+// Loads only grow: a leaf whose load in the heap is its own is the lightest.
+std::size_t Greedy::lightest_leaf() {
+  while (ranks_[leaves_.front().second].load != leaves_.front().first) {
+    std::ranges::pop_heap(leaves_, heavier);
+    leaves_.back().first = ranks_[leaves_.back().second].load;
+    std::ranges::push_heap(leaves_, heavier);
+  }
+  return leaves_.front().second;
 }
 
 Candidate Greedy::best_of(std::size_t sequence, const WayRange& ways) {

@@ -78,8 +78,7 @@ py::dict evaluate_bytes(const py::bytes& bytes,
   const std::int64_t budget = plan.feasible ? plan.token_budget : 0;
   std::ranges::sort(backends);
   backends.erase(std::ranges::unique(backends).begin(), backends.end());
-  const std::int64_t bound =
-      lower_bound(costs, tokens, plan.world, plan.sp_max, budget, backends);
+  const std::int64_t bound = lower_bound(costs, tokens, plan.world, plan.sp_max, budget, backends);
   using namespace py::literals;
   return py::dict("seconds"_a = found.seconds,
                   "forward"_a = found.forward,
