@@ -56,6 +56,14 @@ void add_plan(CLI::App& app, Command& command, PlanOptions& options) {
   plan->add_option(
           "--mark-order", options.mark_order, "what is saved first: seconds-per-byte or tree")
       ->capture_default_str();
+  plan->add_option(
+          "--backends",
+          options.backends,
+          "what planner nsp may use: ulysses, gather, ring, usp-ring, usp-gather, usp, all")
+      ->delimiter(',')
+      ->capture_default_str();
+  plan->add_option("--ep", options.ep, "ranks of an expert-parallel group, for the prediction")
+      ->capture_default_str();
   plan->add_option("--json", options.json, kJsonHelp);
   plan->footer(
       "Example:\n  nsp plan --lengths lengths.txt --max-length 393216 --world 64 --sp-max 32 "

@@ -7,6 +7,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nsp {
 
@@ -31,6 +32,8 @@ struct PlanOptions {
   std::string over_length = "error";
   std::int64_t byte_budget = 0;  // saved attention output a rank and layer
   std::string mark_order = "seconds-per-byte";
+  std::vector<std::string> backends = {"ulysses"};  // beside local
+  std::int32_t ep = 1;                              // ranks of an expert-parallel group
   std::string json = {};  // empty: no JSON; "-": standard output instead of the table; else a path
 };
 

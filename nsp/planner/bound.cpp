@@ -25,28 +25,43 @@ struct Choices {
   std::vector<Option> options;
 };
 
-Option option_of(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
-  const SequenceCost cost = model.sequence(tokens, degree);
-  Passes traffic = cost.prologue;
-  traffic += cost.epilogue;
-  const std::int64_t smallest_dense = model.dense(tokens).sum() - 2;  // without rounding up
-  return {.alone = model.dense_fixed().sum() +
-                   model.node(degree, cost.compute, cost.path, traffic).sum() +
-                   model.dense((tokens + degree - 1) / degree).sum(),
-          .area = degree * (cost.compute.sum() + traffic.sum()) +
-                  std::max<std::int64_t>(0, smallest_dense),
-          .fixed = model.node_fixed(degree).sum()};
+// Dense nanoseconds of the slowest rank of a node whose sequence is alone in the world.
+std::int64_t dense_alone(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
+  const std::int64_t slice = (tokens + degree - 1) / degree;
+  if (model.ep() == 1) {
+    return model.dense(slice).sum();
+  }
+  // Zigzag pieces may leave a group two tokens a rank short of its share.
+  const std::int64_t least = std::max<std::int64_t>(0, tokens / std::max(degree, model.ep()) - 2);
+  return model.dense_before(slice).sum() + model.experts(least * model.ep()).sum();
+}
+
+// Dense nanoseconds x ranks without rounding up: of one product a pass, or two.
+std::int64_t dense_area(const CostModel& model, std::int64_t tokens) {
+  return std::max<std::int64_t>(0, model.dense(tokens).sum() - 2);
+}
+
+Option option_of(const CostModel& model, std::int64_t tokens, const Way& way) {
+  const SequenceCost cost = model.sequence(tokens, way);
+  NodeSums alone;
+  alone.add(cost);
+  Passes beside = cost.traffic();
+  beside += cost.merge;
+  return {.alone = model.dense_fixed().sum() + model.phases(way, alone).sum().sum() +
+                   dense_alone(model, tokens, way.degree),
+          .area = way.degree * (cost.compute.sum() + beside.sum()) + dense_area(model, tokens),
+          .fixed = model.way_fixed(way).sum().sum()};
 }
 
 Choices choices_of(const CostModel& model,
                    std::int64_t tokens,
-                   std::span<const std::int32_t> degrees,
+                   std::span<const Way> ways,
                    std::int64_t token_budget) {
   Choices choices;
-  for (const std::int32_t degree : degrees) {
-    if (token_budget == 0 || (tokens + degree - 1) / degree <= token_budget ||
-        degree == degrees.back()) {
-      choices.options.push_back(option_of(model, tokens, degree));
+  for (const Way& way : ways) {
+    if (token_budget == 0 || (tokens + way.degree - 1) / way.degree <= token_budget ||
+        way.degree == ways.back().degree) {
+      choices.options.push_back(option_of(model, tokens, way));
     }
   }
   return choices;
@@ -123,14 +138,15 @@ bool Batch::can_reach(std::int64_t load) const {
 Batch batch_of(const CostModel& model,
                std::span<const std::int64_t> tokens,
                std::int32_t sp_max,
-               std::int64_t token_budget) {
-  const std::vector<std::int32_t> degrees = model.allowed_degrees(sp_max);
+               std::int64_t token_budget,
+               std::span<const Backend> backends) {
+  const std::vector<Way> ways = model.allowed_ways(sp_max, backends);
   std::vector<std::int64_t> sorted(tokens.begin(), tokens.end());
   std::ranges::sort(sorted, std::greater{});
   Batch batch{.choices = {}, .settled = {}, .dense_fixed = model.dense_fixed().sum()};
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (i == 0 || sorted[i] != sorted[i - 1]) {
-      batch.choices.push_back(choices_of(model, sorted[i], degrees, token_budget));
+      batch.choices.push_back(choices_of(model, sorted[i], ways, token_budget));
     }
     ++batch.choices.back().count;
   }
@@ -143,11 +159,12 @@ std::int64_t lower_bound(const CostModel& model,
                          std::span<const std::int64_t> tokens,
                          std::int32_t world,
                          std::int32_t sp_max,
-                         std::int64_t token_budget) {
+                         std::int64_t token_budget,
+                         std::span<const Backend> backends) {
   if (tokens.empty()) {
     return 0;
   }
-  Batch batch = batch_of(model, tokens, sp_max, token_budget);
+  Batch batch = batch_of(model, tokens, sp_max, token_budget, backends);
   std::int64_t sum = 0;
   for (const std::int64_t length : tokens) {
     sum += length;

@@ -26,14 +26,16 @@ struct NspEffort {
   bool baselines = true;      // start from, and never be worse than, the baselines
   int split_percent = 0;      // gap from which a second round is tried; 0: never
   std::vector<int> splits{};  // sixteenths of the tokens that the second round may take
+  std::int64_t bound = 0;     // a load that no plan is below: searching ends there
 };
 
 // fast, default or thorough.
 NspEffort nsp_effort(const std::string& name);
 
-// One round. `starts`: nodes of further start plans, one a sequence of the problem.
+// One round. `starts`: further start plans, a placement for each sequence of the problem, in its
+// order; those in ways that the problem does not allow are left out.
 Solution nsp_round(const Problem& problem,
                    const NspEffort& effort,
-                   const std::vector<std::vector<Node>>& starts = {});
+                   const std::vector<std::vector<Placement>>& starts = {});
 
 }  // namespace nsp

@@ -53,14 +53,6 @@ Rounds by_algorithm1(const Problem& batch, const PlanRequest& request) {
   return plan_rounds(batch, [&](const Problem& problem) { return algorithm1(problem, options); });
 }
 
-std::vector<Node> nodes_of(const Solution& solution) {
-  std::vector<Node> nodes;
-  for (const Placement& placement : solution.placements) {
-    nodes.push_back(placement.node);
-  }
-  return nodes;
-}
-
 // Nanoseconds of the whole step, FSDP traffic of each round included.
 std::int64_t step_of(const Problem& batch, const Rounds& rounds) {
   std::int64_t sum = 0;
@@ -76,7 +68,8 @@ std::int64_t bound_of(const Problem& batch) {
   for (const Sequence& sequence : batch.sequences) {
     tokens.push_back(sequence.tokens);
   }
-  return lower_bound(*batch.model, tokens, batch.world, batch.sp_max, batch.token_budget);
+  return lower_bound(
+      *batch.model, tokens, batch.world, batch.sp_max, batch.token_budget, batch.backends);
 }
 
 // A second round where one is far from the bound: first a look with little effort at how much goes
@@ -114,18 +107,18 @@ void try_split(const Problem& batch, const NspEffort& effort, std::int64_t bound
 
 // Baselines that take one round are starts; all are rivals: the result is never worse than any. At
 // the bound only fewer bytes can be won.
-Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
+Rounds by_ulysses(const Problem& batch, const PlanRequest& request) {
   NspEffort effort = nsp_effort(request.effort);
   if (!effort.baselines) {
     return plan_rounds(batch, [&](const Problem& problem) { return nsp_round(problem, effort); });
   }
   const std::int64_t bound = bound_of(batch);
   Rounds best;
-  std::vector<std::vector<Node>> starts;
+  std::vector<std::vector<Placement>> starts;
   const auto optimal = [&] { return all_feasible(best) && total_load(best) <= bound; };
   const auto start_from = [&](Rounds rival) {
     if (rival.size() == 1) {
-      starts.push_back(nodes_of(rival.front()));
+      starts.push_back(rival.front().placements);
     }
     keep_better(best, std::move(rival));
   };
@@ -139,7 +132,9 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
   }
   Rounds own = plan_rounds(batch, [&](const Problem& problem) {
     const bool whole = problem.sequences.size() == batch.sequences.size();
-    return nsp_round(problem, effort, whole ? starts : decltype(starts){});
+    NspEffort limits = effort;
+    limits.bound = whole ? bound : 0;
+    return nsp_round(problem, limits, whole ? starts : decltype(starts){});
   });
   if (!better(best, own)) {  // at an equal load it moves fewer bytes
     best = std::move(own);
@@ -148,6 +143,36 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
   if (!optimal()) {
     keep_better(best, megatron_dcp(batch, all_feasible(best) ? total_load(best) : INT64_MAX));
   }
+  return best;
+}
+
+// Other backends than ulysses: its plan is a start where it is allowed, so more ways are never
+// worse.
+Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
+  if (batch.backends == std::vector{Backend::kUlysses}) {
+    return by_ulysses(batch, request);
+  }
+  const NspEffort effort = nsp_effort(request.effort);
+  Rounds best;
+  std::vector<std::vector<Placement>> starts;
+  Problem heads = batch;
+  heads.backends = {Backend::kUlysses};
+  heads.sp_max = batch.model->allowed_degrees(batch.sp_max).back();
+  const bool fits = batch.sequences.front().tokens <= heads.sp_max * batch.token_budget;
+  if (fits && std::ranges::count(batch.backends, Backend::kUlysses) > 0) {
+    best = by_ulysses(heads, request);
+    if (best.size() == 1) {
+      starts.push_back(best.front().placements);
+    }
+  }
+  Rounds own = plan_rounds(batch, [&](const Problem& problem) {
+    const bool whole = problem.sequences.size() == batch.sequences.size();
+    return nsp_round(problem, effort, whole ? starts : decltype(starts){});
+  });
+  if (best.empty() || !better(best, own)) {
+    best = std::move(own);
+  }
+  try_split(batch, effort, bound_of(batch), best);
   return best;
 }
 

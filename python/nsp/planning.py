@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -130,6 +130,8 @@ def plan(
     over_length: str = "error",
     byte_budget: int = 0,
     mark_order: str = "seconds-per-byte",
+    backends: Sequence[str] = ("ulysses",),
+    ep: int = 1,
 ) -> Plan:
     """Plans one batch.
 
@@ -138,6 +140,9 @@ def plan(
     over_length: error, skip or truncate.
     byte_budget: most bytes of attention output that a rank saves of a layer, so that it need not be
     recomputed; mark_order: seconds-per-byte, or tree, from the root down.
+    backends: what planner nsp may use beside local: ulysses, gather, ring, usp-ring, usp-gather, usp, all.
+    The executor runs ulysses only.
+    ep: ranks of an expert-parallel group; the predicted seconds count the wait at its exchange.
     No fit is an answer: `feasible` is False and `why` holds the sentence. ValueError: a bad argument.
     """
     data, why = core().plan(
@@ -153,6 +158,8 @@ def plan(
         over_length=over_length,
         byte_budget=byte_budget,
         mark_order=mark_order,
+        backends=list(backends),
+        ep=ep,
     )
     return Plan.from_json(data, why)
 

@@ -78,6 +78,8 @@ Settings settings_of(const py::kwargs& keywords) {
   std::string mark_order = "seconds-per-byte";
   left.take("mark_order", mark_order);
   request.mark_order = parse_mark_order(mark_order);
+  left.take("backends", request.backends);
+  left.take("ep", request.ep);
   left.check_none_left();
   return settings;
 }
