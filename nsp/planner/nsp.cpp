@@ -136,7 +136,13 @@ Solution OneRound::take() {
 
 NspEffort nsp_effort(const std::string& name) {
   if (name == "fast") {
-    return {.targets = 2, .parts = {6}, .skeleton = 40'000, .search = 8'000, .baselines = false};
+    return {.targets = 2,
+            .parts = {6},
+            .skeleton = 40'000,
+            .search = 8'000,
+            .baselines = false,
+            .trials = 32,
+            .looks = 1};
   }
   if (name == "default") {
     return {.targets = 4,
@@ -144,16 +150,18 @@ NspEffort nsp_effort(const std::string& name) {
             .skeleton = 400'000,
             .search = 150'000,
             .baselines = true,
-            .split_percent = 5,
-            .splits = {2, 4, 6}};
+            .split_percent = 4,
+            .trials = 128,
+            .looks = 3};
   }
   return {.targets = 8,
           .parts = {6, 4, 8, 3, 12},
           .skeleton = 1'600'000,
           .search = 400'000,
           .baselines = true,
-          .split_percent = 3,
-          .splits = {1, 2, 3, 4, 5, 6, 8}};
+          .split_percent = 2,
+          .trials = 512,
+          .looks = 8};
 }
 
 Solution nsp_round(const Problem& problem,

@@ -24,8 +24,9 @@ struct NspEffort {
   std::int64_t skeleton = 0;  // work of each restart's annealing, for 64 ranks
   std::int64_t search = 0;    // and of its local search
   bool baselines = true;      // start from, and never be worse than, the baselines
-  int split_percent = 0;      // gap from which a second round is tried; 0: never
-  std::vector<int> splits{};  // sixteenths of the tokens that the second round may take
+  int split_percent = 0;      // gap from which more rounds than needed are tried; 0: never
+  std::int64_t trials = 0;    // of a deal's improvement, for each round
+  int looks = 0;              // deals that are planned with little effort to choose one
 };
 
 // fast, default or thorough.

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "nsp/cost/evaluate.h"
 #include "nsp/planner/algorithm1.h"
 #include "nsp/planner/baselines/megatron_dcp.h"
 #include "nsp/planner/baselines/static.h"
 #include "nsp/planner/baselines/two_level.h"
 #include "nsp/planner/bound.h"
+#include "nsp/planner/joint_rounds.h"
 #include "nsp/planner/nsp.h"
 #include "nsp/planner/rounds.h"
 
@@ -61,16 +61,6 @@ std::vector<Node> nodes_of(const Solution& solution) {
   return nodes;
 }
 
-// Nanoseconds of the whole step, FSDP traffic of each round included.
-std::int64_t step_of(const Problem& batch, const Rounds& rounds) {
-  std::int64_t sum = 0;
-  for (const Solution& solution : rounds) {
-    const RoundLoad load = evaluate(*batch.model, {.placements = solution.placements}, batch.world);
-    sum += batch.model->round_step(load.largest, load.tokens_max(), batch.world);
-  }
-  return sum;
-}
-
 std::int64_t bound_of(const Problem& batch) {
   std::vector<std::int64_t> tokens;
   for (const Sequence& sequence : batch.sequences) {
@@ -79,37 +69,40 @@ std::int64_t bound_of(const Problem& batch) {
   return lower_bound(*batch.model, tokens, batch.world, batch.sp_max, batch.token_budget);
 }
 
-// A second round where one is far from the bound: first a look with little effort at how much goes
-// there, then the best with all effort. It must win the layer and the whole step.
-void try_split(const Problem& batch, const NspEffort& effort, std::int64_t bound, Rounds& best) {
+// More rounds than the budget asks for, where the plan is far from the bound: must win the layer and
+// the whole step.
+void try_more_rounds(const Problem& batch,
+                     const NspEffort& effort,
+                     std::int64_t bound,
+                     Rounds& best) {
   if (best.size() != 1 || !best.front().feasible || effort.split_percent == 0 ||
       total_load(best) <= bound + bound / 100 * effort.split_percent) {
     return;
   }
-  std::int64_t tokens = 0;
-  for (const Sequence& sequence : batch.sequences) {
-    tokens += sequence.tokens;
+  Rounds more = plan_jointly(batch, 2, effort);
+  if (!more.empty() && better(more, best) && total_step(batch, more) < total_step(batch, best)) {
+    best = std::move(more);
   }
-  const auto planner = [](const NspEffort& limits) {
-    return [&limits](const Problem& problem) { return nsp_round(problem, limits); };
-  };
-  const NspEffort little{.targets = 1, .parts = {6}, .skeleton = 30'000, .search = 10'000};
-  Rounds seen;
-  std::int64_t part = 0;
-  for (const int sixteenths : effort.splits) {
-    Rounds rounds = plan_split(batch, tokens * sixteenths / 16, planner(little));
-    if (!rounds.empty() && (seen.empty() || better(rounds, seen))) {
-      seen = std::move(rounds);
-      part = sixteenths;
+}
+
+// One round, if it keeps the budget, else as many as pay.
+Rounds own_rounds(const Problem& batch,
+                  const NspEffort& effort,
+                  const std::vector<std::vector<Node>>& starts) {
+  const std::int64_t fewest =
+      least_rounds(sum_tokens(batch.sequences), batch.world, batch.token_budget);
+  if (fewest == 1) {
+    Rounds one = {nsp_round(batch, effort, starts)};
+    if (all_feasible(one)) {
+      return one;
     }
   }
-  if (seen.empty() || !better(seen, best)) {
-    return;
-  }
-  keep_better(seen, plan_split(batch, tokens * part / 16, planner(effort)));
-  if (step_of(batch, seen) < step_of(batch, best)) {
-    best = std::move(seen);
-  }
+  Rounds joint = plan_jointly(batch, std::max<std::int64_t>(2, fewest), effort);
+  return joint.empty() ? plan_rounds(batch,
+                                     [&](const Problem& problem) {
+                                       return nsp_round(problem, effort);
+                                     })
+                       : joint;
 }
 
 // Baselines that take one round are starts; all are rivals: the result is never worse than any. At
@@ -117,7 +110,7 @@ void try_split(const Problem& batch, const NspEffort& effort, std::int64_t bound
 Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
   NspEffort effort = nsp_effort(request.effort);
   if (!effort.baselines) {
-    return plan_rounds(batch, [&](const Problem& problem) { return nsp_round(problem, effort); });
+    return own_rounds(batch, effort, {});
   }
   const std::int64_t bound = bound_of(batch);
   Rounds best;
@@ -137,14 +130,11 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
     effort.targets = 0;
     effort.parts.clear();
   }
-  Rounds own = plan_rounds(batch, [&](const Problem& problem) {
-    const bool whole = problem.sequences.size() == batch.sequences.size();
-    return nsp_round(problem, effort, whole ? starts : decltype(starts){});
-  });
+  Rounds own = own_rounds(batch, effort, starts);
   if (!better(best, own)) {  // at an equal load it moves fewer bytes
     best = std::move(own);
   }
-  try_split(batch, effort, bound, best);
+  try_more_rounds(batch, effort, bound, best);
   if (!optimal()) {
     keep_better(best, megatron_dcp(batch, all_feasible(best) ? total_load(best) : INT64_MAX));
   }
