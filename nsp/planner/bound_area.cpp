@@ -9,9 +9,9 @@ namespace {
 // A node over ranks of which some are paid in time and the others in tokens: a rank's slice may be
 // one token longer than L / degree, so k ranks with T tokens have k >= T * degree / (L + degree).
 std::int64_t straddled(std::int64_t seconds, std::int64_t tokens, std::int64_t degree) {
-  return degree == 1 ? seconds
-                     : static_cast<std::int64_t>(wide(seconds) * wide(tokens) /
-                                                 wide(tokens + degree));
+  return degree == 1
+             ? seconds
+             : static_cast<std::int64_t>(wide(seconds) * wide(tokens) / wide(tokens + degree));
 }
 
 DegreeCost cost_at(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
@@ -158,9 +158,8 @@ Wide BatchArea::settled_price(std::int64_t room, std::int64_t price) const {
           return wide(step.straddled) * wide(token_budget_) <= uncharged * wide(step.tokens);
         });
     Wide part = first == settled.steps.begin() ? 0 : std::prev(first)->sum_straddled;
-    const Wide tokens =
-        settled.steps.back().sum_tokens -
-        (first == settled.steps.begin() ? Wide{0} : std::prev(first)->sum_tokens);
+    const Wide tokens = settled.steps.back().sum_tokens -
+                        (first == settled.steps.begin() ? Wide{0} : std::prev(first)->sum_tokens);
     part += tokens * uncharged / wide(token_budget_);
     sum += with_charge(part, fixed, room);
   }

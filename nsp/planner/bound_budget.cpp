@@ -8,8 +8,8 @@ namespace {
 
 using Signed = __int128;
 
-constexpr std::int64_t kSteps = 24;     // values of v that are tried
-constexpr std::size_t kDealt = 3;       // sequences that are dealt to rounds
+constexpr std::int64_t kSteps = 24;  // values of v that are tried
+constexpr std::size_t kDealt = 3;    // sequences that are dealt to rounds
 constexpr Signed kFar = Signed{1} << 120;
 
 Signed as_signed(Wide value) {

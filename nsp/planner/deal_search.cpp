@@ -121,8 +121,9 @@ DealFound DealSearch::run(std::int64_t trials) {
     std::int64_t threshold = sum_ / 256;
     for (std::int64_t stage = 1; stage <= kStages; ++stage) {
       for (std::int64_t i = 0; i < trials / kStages; ++i) {
-        trial(stage == kStages ? 0 : static_cast<std::int64_t>(
-                                         below(static_cast<std::size_t>(threshold) + 1)));
+        trial(stage == kStages
+                  ? 0
+                  : static_cast<std::int64_t>(below(static_cast<std::size_t>(threshold) + 1)));
       }
       threshold -= threshold / 4;
     }

@@ -3,8 +3,9 @@
 //
 // 1. For each number of rounds from the fewest on: deals to start from (evenly; like with like),
 //    improved by moves and swaps under the estimate (improve_deal).
-// 2. The best few are planned with little effort: the estimate is a bound and does not see how well
-//    few long sequences pack.
+// 2. The best few of each start are planned with a third of the effort: the estimate hardly sees
+// how
+//    well few long sequences pack.
 // 3. The best of these is planned with all effort. Every rank has the same rounds by construction.
 #pragma once
 

@@ -141,7 +141,7 @@ NspEffort nsp_effort(const std::string& name) {
             .skeleton = 40'000,
             .search = 8'000,
             .baselines = false,
-            .trials = 32,
+            .trials = 16,
             .looks = 1};
   }
   if (name == "default") {
@@ -151,8 +151,9 @@ NspEffort nsp_effort(const std::string& name) {
             .search = 150'000,
             .baselines = true,
             .split_percent = 4,
-            .trials = 128,
-            .looks = 3};
+            .trials = 96,
+            .more_rounds = 1,
+            .looks = 1};
   }
   return {.targets = 8,
           .parts = {6, 4, 8, 3, 12},
@@ -160,8 +161,9 @@ NspEffort nsp_effort(const std::string& name) {
           .search = 400'000,
           .baselines = true,
           .split_percent = 2,
-          .trials = 512,
-          .looks = 8};
+          .trials = 384,
+          .more_rounds = 2,
+          .looks = 3};
 }
 
 Solution nsp_round(const Problem& problem,

@@ -26,7 +26,8 @@ struct NspEffort {
   bool baselines = true;      // start from, and never be worse than, the baselines
   int split_percent = 0;      // gap from which more rounds than needed are tried; 0: never
   std::int64_t trials = 0;    // of a deal's improvement, for each round
-  int looks = 0;              // deals that are planned with little effort to choose one
+  int more_rounds = 0;        // numbers of rounds beyond the fewest that are tried
+  int looks = 0;              // deals from each start that are planned to choose one
 };
 
 // fast, default or thorough.

@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::uint32_t kLong = UINT32_MAX;
 constexpr std::int64_t kPrices = 8;
-constexpr std::int64_t kParts = std::int64_t{1} << 16;
+constexpr std::int64_t kPlay = 16;  // a part of the token budget
+constexpr unsigned kPartBits = 16;
+constexpr std::int64_t kParts = std::int64_t{1} << kPartBits;
 
 // Four classes an octave.
 std::uint64_t length_class(std::int64_t tokens) {
@@ -44,9 +46,11 @@ RoundEstimate::RoundEstimate(const Problem& batch, std::int64_t rounds) : batch_
                                        wide(std::max<std::int64_t>(1, all.sum())));
   const std::int64_t mean = sum / batch.world / rounds;
   std::map<std::uint64_t, std::uint32_t> classes;
+  LengthCost cost;
   for (const Sequence& sequence : sequences) {
-    const LengthCost cost =
-        length_cost(*batch.model, sequence.tokens, degrees, batch.token_budget);
+    if (sequence.tokens != cost.tokens) {
+      cost = length_cost(*batch.model, sequence.tokens, degrees, batch.token_budget);
+    }
     area_.push_back(cheapest(cost));
     if (area_.back() > mean / 6 && long_.size() + 1 == area_.size()) {
       long_.push_back(cost);
@@ -55,6 +59,9 @@ RoundEstimate::RoundEstimate(const Problem& batch, std::int64_t rounds) : batch_
     }
     const auto next = static_cast<std::uint32_t>(classes.size());
     class_of_.push_back(classes.try_emplace(length_class(sequence.tokens), next).first->second);
+    if (class_of_.back() == next) {
+      coarse_.push_back(sequence.tokens > batch.token_budget / 8 ? 1 : 0);
+    }
   }
   classes_ = classes.size();
   const std::int64_t room = batch.world * batch.token_budget;
@@ -126,24 +133,24 @@ Hands RoundEstimate::sequences_of(const std::vector<RoundHand>& hands) const {
   return result;
 }
 
-// Nanoseconds x ranks of tokens that are paid with `price` for a full budget.
-std::int64_t RoundEstimate::in_tokens(std::int64_t tokens, std::int64_t price) const {
-  return static_cast<std::int64_t>(wide(tokens) * wide(price) / wide(batch_.token_budget));
-}
-
-// The one-round test of bound_budget.h; the largest price makes it the test of areas.
-bool RoundEstimate::fits(const RoundHand& hand, std::int64_t room) const {
+// The one-round test of bound_budget.h; the largest price makes it the test of areas. `filled`:
+// token budgets that the classes and then the long ones fill, in 2^16 parts.
+bool RoundEstimate::fits(const RoundHand& hand,
+                         std::int64_t room,
+                         const std::vector<std::int64_t>& filled) const {
   for (std::int64_t i = kPrices; i > 0; --i) {
     const std::int64_t price = room / kPrices * i;
+    const auto in_tokens = [&](std::size_t which) {
+      return static_cast<std::int64_t>((wide(filled[which]) * wide(price)) >> kPartBits);
+    };
     std::int64_t sum = 0;
     for (std::size_t c = 0; c < classes_; ++c) {
-      sum += std::min(hand.area[c], in_tokens(hand.class_tokens[c], price));
+      sum += std::min(hand.area[c], in_tokens(c));
     }
-    for (const std::uint32_t sequence : hand.longs) {
-      const LengthCost& cost = long_[sequence];
-      std::int64_t outside = in_tokens(cost.tokens, price);
+    for (std::size_t l = 0; l < hand.longs.size(); ++l) {
+      std::int64_t outside = in_tokens(classes_ + l);
       std::int64_t beyond = kNever;
-      for (const DegreeCost& at : cost.degrees) {
+      for (const DegreeCost& at : long_[hand.longs[l]].degrees) {
         if (at.alone <= room) {
           outside = std::min(outside, at.area);
           beyond = std::min(beyond, at.area - at.degree * (room - price));
@@ -169,16 +176,40 @@ std::int64_t RoundEstimate::load(const RoundHand& hand) const {
     low = std::max(low, least_alone(long_[sequence]));
   }
   low = std::max(low, area / batch_.world);
+  const std::int64_t mean = hand.tokens / batch_.world;
+  const std::int64_t budget =
+      std::max(batch_.token_budget - batch_.token_budget / kPlay, mean + mean / 64 + 1);
+  std::vector<std::int64_t> filled;
+  for (const std::int64_t tokens : hand.class_tokens) {
+    filled.push_back((tokens << kPartBits) / budget);
+  }
+  for (const std::uint32_t sequence : hand.longs) {
+    filled.push_back((tokens(sequence) << kPartBits) / budget);
+  }
   std::int64_t high = low;
-  for (std::int64_t step = low / 64 + 1; !fits(hand, high); step *= 2) {
+  for (std::int64_t step = low / 64 + 1; !fits(hand, high, filled); step *= 2) {
     low = high;
     high += step;
   }
   while (high - low > high / 1024 + 1) {
     const std::int64_t middle = low + (high - low) / 2;
-    (fits(hand, middle) ? high : low) = middle;
+    (fits(hand, middle, filled) ? high : low) = middle;
   }
-  return high + batch_.model->dense_fixed().sum();
+  return high + packing(hand, high) + batch_.model->dense_fixed().sum();
+}
+
+std::int64_t RoundEstimate::packing(const RoundHand& hand, std::int64_t load) const {
+  std::int64_t coarse = hand.tokens;
+  std::int64_t fine_area = 0;
+  for (std::size_t c = 0; c < classes_; ++c) {
+    coarse -= coarse_[c] != 0 ? 0 : hand.class_tokens[c];
+    fine_area += coarse_[c] != 0 ? 0 : hand.area[c];
+  }
+  const std::int64_t room = batch_.world * batch_.token_budget;
+  const std::int64_t crowded = std::max<std::int64_t>(0, 1000 * coarse / room - 600) * 6 / 10;
+  const std::int64_t fine =
+      static_cast<std::int64_t>(1000 * wide(fine_area) / wide(load * batch_.world + 1));
+  return load / 1000 * (crowded + std::max<std::int64_t>(0, 80 - fine));
 }
 
 std::int64_t RoundEstimate::step(const RoundHand& hand) const {

@@ -32,14 +32,14 @@ void keep_better(Rounds& best, Rounds other) {
 }
 
 // Static with the degree of least load among those that hold every sequence.
-Rounds best_static(const Problem& batch) {
+Rounds best_static(const Problem& batch, Balance balance) {
   Rounds best;
   for (const std::int32_t degree : batch.model->allowed_degrees(batch.sp_max)) {
     if ((batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
       continue;
     }
     Rounds rounds = plan_rounds(
-        batch, [degree](const Problem& problem) { return static_degree(problem, degree); });
+        batch, [&](const Problem& problem) { return static_degree(problem, degree, balance); });
     if (best.empty() || total_load(rounds) < total_load(best)) {
       best = std::move(rounds);
     }
@@ -69,8 +69,8 @@ std::int64_t bound_of(const Problem& batch) {
   return lower_bound(*batch.model, tokens, batch.world, batch.sp_max, batch.token_budget);
 }
 
-// More rounds than the budget asks for, where the plan is far from the bound: must win the layer and
-// the whole step.
+// More rounds than the budget asks for, where the plan is far from the bound: must win the layer
+// and the whole step.
 void try_more_rounds(const Problem& batch,
                      const NspEffort& effort,
                      std::int64_t bound,
@@ -98,11 +98,10 @@ Rounds own_rounds(const Problem& batch,
     }
   }
   Rounds joint = plan_jointly(batch, std::max<std::int64_t>(2, fewest), effort);
-  return joint.empty() ? plan_rounds(batch,
-                                     [&](const Problem& problem) {
-                                       return nsp_round(problem, effort);
-                                     })
-                       : joint;
+  return joint.empty()
+             ? plan_rounds(batch,
+                           [&](const Problem& problem) { return nsp_round(problem, effort); })
+             : joint;
 }
 
 // Baselines that take one round are starts; all are rivals: the result is never worse than any. At
@@ -124,7 +123,8 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
   };
   start_from(by_algorithm1(batch, request));
   if (!optimal()) {
-    start_from(best_static(batch));
+    start_from(best_static(batch, Balance::kCost));
+    keep_better(best, best_static(batch, Balance::kTokens));
     start_from(plan_rounds(batch, two_level));
   } else if (best.size() == 1) {
     effort.targets = 0;
@@ -162,10 +162,11 @@ std::vector<Solution> solve(const Problem& batch,
       break;
   }
   if (choice.degree == 0) {
-    return best_static(batch);
+    return best_static(batch, choice.balance);
   }
-  return plan_rounds(batch,
-                     [&](const Problem& problem) { return static_degree(problem, choice.degree); });
+  return plan_rounds(batch, [&](const Problem& problem) {
+    return static_degree(problem, choice.degree, choice.balance);
+  });
 }
 
 }  // namespace nsp
