@@ -5,8 +5,8 @@
 // than L. A launch never takes less than the sum of its works, and a node whose sequences fill a
 // part of L pays its fixed seconds: at least that part of them is charged to its sequences. So the
 // sum over the sequences of seconds x ranks, each at its cheapest degree of those, is at most
-// world x L. The bound is the least L for which this holds. Rounds add up, so it holds for any
-// number of them.
+// world x L. Rounds add up, so this holds for any number of them. With a token budget,
+// bound_budget.h rules out more. The bound is the least L that is not ruled out.
 #pragma once
 
 #include <cstdint>
