@@ -8,6 +8,7 @@
 #include "nsp/planner/bound.h"
 #include "nsp/planner/request.h"
 #include "nsp/planner/solve.h"
+#include "nsp/sim/best_order.h"
 
 namespace nsp {
 namespace {
@@ -33,6 +34,16 @@ std::int32_t ranks_per_host(const PlanRequest& request, const Profile& profile) 
   return request.ranks_per_host > 0 ? request.ranks_per_host
                                     : static_cast<std::int32_t>(std::min<std::int64_t>(
                                           profile.ranks_per_host, request.world));
+}
+
+// Simulated, except where every millisecond counts.
+OrderRule order_rule(const CostModel& model, const PlanRequest& request) {
+  if (request.effort == "fast") {
+    return default_order;
+  }
+  return [&model, world = request.world](const Round& round) {
+    return best_order(model, round, world).order;
+  };
 }
 
 PlanResult plan_checked(const PlanRequest& request,
@@ -61,9 +72,11 @@ PlanResult plan_checked(const PlanRequest& request,
                       .sp_max = request.sp_max,
                       .token_budget = settings.token_budget,
                       .sequences = kept.sequences};
-  PlanResult result{
-      .plan = make_plan(settings, placements(solve(batch, request, choice)), kept.dropped),
-      .why_infeasible = ""};
+  PlanResult result{.plan = make_plan(settings,
+                                      placements(solve(batch, request, choice)),
+                                      kept.dropped,
+                                      order_rule(model, request)),
+                    .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
   result.plan.bound_seconds = bound_seconds(model, result.plan, kept);
   return result;
