@@ -2,21 +2,16 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
-#include <functional>
 #include <ostream>
 
 #include "nsp/base/error.h"
+#include "nsp/cli/declare.h"
 
 namespace nsp {
 namespace {
 
 constexpr int kFailed = 1;
 constexpr int kBadInput = 2;
-constexpr const char* kJsonHelp =
-    "write JSON to this path; - for standard output, without the table";
-
-using Command = std::function<int(Streams)>;  // set by the subcommand that was named
-
 void add_plan(CLI::App& app, Command& command, PlanOptions& options) {
   CLI::App* plan = app.add_subcommand("plan", "plan one batch of a trace of lengths");
   plan->add_option("--lengths", options.lengths, "trace file: one length a line, .gz allowed")
@@ -136,11 +131,15 @@ int parse_and_run(const std::vector<std::string>& arguments, Streams streams) {
   Command command;
   PlanOptions plan;
   FileOptions file;
+  SimulateCommand simulate;
+  CompareCommand compare;
   std::string json;
   add_plan(app, command, plan);
   ExplainOptions explain;
   add_explain(app, command, explain);
   add_file_command(app, command, file, "check", "check a plan before any rank runs it", run_check);
+  add_simulate(app, command, simulate);
+  add_compare(app, command, compare);
   add_list_command(app, command, json, "models", "list the model presets", run_models);
   add_list_command(app, command, json, "clusters", "list the cluster presets", run_clusters);
   try {
@@ -153,8 +152,9 @@ int parse_and_run(const std::vector<std::string>& arguments, Streams streams) {
     return kBadInput;
   }
   if (!command) {
-    streams.err << "nsp: a subcommand is required: plan, explain, check, models or clusters; see "
-                   "nsp --help\n";
+    streams.err
+        << "nsp: a subcommand is required: plan, explain, check, simulate, compare, models or "
+           "clusters; see nsp --help\n";
     return kBadInput;
   }
   return command(streams);

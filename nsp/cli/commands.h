@@ -13,7 +13,7 @@ namespace nsp {
 
 struct Streams {
   std::ostream& out;  // tables and JSON
-  std::ostream& err;  // one sentence when the exit code is not 0
+  std::ostream& err;  // one sentence when the exit code is not 0; notes and progress otherwise
 };
 
 struct PlanOptions {
@@ -48,9 +48,40 @@ struct ExplainOptions {
   std::string profile = "h200";
 };
 
+struct SimulateCommand {
+  std::string plan;   // path of a nsp-plan/1 file
+  std::string model;  // empty: the preset that the plan was made for
+  std::string profile = "h200";
+  std::string checkpoint = "none";
+  std::int32_t expert_parallel = 1;
+  bool serial = false;
+  bool without_fsdp = false;
+  std::string trace = {};  // path of a Chrome trace, .gz allowed
+  std::string json = {};
+};
+
+struct CompareCommand {
+  std::string lengths;  // trace file
+  std::int32_t world = 1;
+  std::int32_t sp_max = 1;
+  std::string model;
+  std::string profile = "h200";
+  std::int32_t ranks_per_host = 0;
+  std::int64_t max_length = 0;
+  std::int64_t batch_tokens = 0;
+  std::int64_t batches = 10;  // at most
+  std::int64_t token_budget = 0;
+  std::vector<std::string> planners = {};  // empty: all
+  std::string effort = "default";
+  std::string checkpoint = "none";
+  std::string json = {};
+};
+
 int run_plan(const PlanOptions& options, Streams streams);
 int run_explain(const ExplainOptions& options, Streams streams);
 int run_check(const FileOptions& options, Streams streams);
+int run_simulate(const SimulateCommand& options, Streams streams);
+int run_compare(const CompareCommand& options, Streams streams);
 int run_models(const std::string& json, Streams streams);
 int run_clusters(const std::string& json, Streams streams);
 

@@ -202,11 +202,13 @@ Passes CostModel::experts(std::int64_t group_tokens) const {
 std::int64_t CostModel::round_step(const Passes& load,
                                    std::int64_t tokens_max,
                                    std::int32_t world) const {
-  const std::int64_t gather = gather_ / world * (world - 1);
-  const std::int64_t scatter = scatter_ / world * (world - 1);
-  const std::int64_t layer =
-      std::max(load.forward, gather) + std::max(load.backward, gather + scatter);
-  return shape_.layers * layer + ceil_ratio(wide(tokens_max) * wide(lm_head_token_), 1000);
+  const std::int64_t layer = std::max(load.forward, gather(world)) +
+                             std::max(load.backward, gather(world) + scatter(world));
+  return shape_.layers * layer + lm_head(tokens_max);
+}
+
+std::int64_t CostModel::lm_head(std::int64_t tokens) const {
+  return ceil_ratio(wide(tokens) * wide(lm_head_token_), 1000);
 }
 
 std::int64_t CostModel::optimizer(std::int32_t world) const {

@@ -79,6 +79,11 @@ class CostModel {
   // layers, FSDP traffic where compute is shorter, LM head for `tokens_max` tokens.
   std::int64_t round_step(const Passes& load, std::int64_t tokens_max, std::int32_t world) const;
   std::int64_t optimizer(std::int32_t world) const;
+  // One layer's parameters gathered, its gradients scattered, over the world.
+  std::int64_t gather(std::int32_t world) const { return gather_ / world * (world - 1); }
+  std::int64_t scatter(std::int32_t world) const { return scatter_ / world * (world - 1); }
+  // Forward, loss and backward of the LM head for a rank's tokens.
+  std::int64_t lm_head(std::int64_t tokens) const;
 
   // Bytes of one layer's attention output for a rank's tokens.
   std::int64_t attention_output_bytes(std::int64_t tokens) const;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "nsp/plan/issue_order.h"
 #include "nsp/plan/plan.h"
 #include "nsp/plan/way.h"
 
@@ -29,16 +31,19 @@ Placement place(std::int64_t sequence,
                 std::int64_t tokens,
                 std::int32_t first_rank,
                 const Way& way);
+// The issue order of a round that has its placements.
+using OrderRule = std::function<std::vector<Issue>(const Round&)>;
 
 // A sealed plan of these placements, one list a round, each sorted by sequence here. Fills counts,
-// default schedules, predicted.tokens_max, feasible (the budget is kept) and the hash. Predicted
+// schedules, predicted.tokens_max, feasible (the budget is kept) and the hash. Predicted
 // seconds and bound may be set afterwards: the hash does not cover them; call seal after any other
 // change.
 // Throws BadInput for a bad tree, a node outside it, tokens < 1, or a ulysses_degree that does not
 // divide the degree.
 Plan make_plan(const PlanSettings& settings,
                std::vector<std::vector<Placement>> rounds,
-               std::vector<Dropped> dropped = {});
+               std::vector<Dropped> dropped = {},
+               const OrderRule& order = default_order);
 
 // Sets plan.hash to the hash of the content.
 void seal(Plan& plan);

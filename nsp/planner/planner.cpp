@@ -8,6 +8,7 @@
 #include "nsp/planner/bound.h"
 #include "nsp/planner/request.h"
 #include "nsp/planner/solve.h"
+#include "nsp/sim/best_order.h"
 
 namespace nsp {
 namespace {
@@ -60,6 +61,16 @@ void set_marks(Plan& plan,
   plan.predicted.bytes_max = std::ranges::max(saved_bytes(plan, token_bytes));
 }
 
+// Simulated, except where every millisecond counts.
+OrderRule order_rule(const CostModel& model, const PlanRequest& request) {
+  if (request.effort == "fast") {
+    return default_order;
+  }
+  return [&model, world = request.world](const Round& round) {
+    return best_order(model, round, world).order;
+  };
+}
+
 PlanResult plan_checked(const PlanRequest& request,
                         const Choice& choice,
                         const ModelShape& shape,
@@ -87,9 +98,11 @@ PlanResult plan_checked(const PlanRequest& request,
                       .token_budget = settings.token_budget,
                       .sequences = kept.sequences,
                       .backends = backends_of(request, choice)};
-  PlanResult result{
-      .plan = make_plan(settings, placements(solve(batch, request, choice)), kept.dropped),
-      .why_infeasible = ""};
+  PlanResult result{.plan = make_plan(settings,
+                                      placements(solve(batch, request, choice)),
+                                      kept.dropped,
+                                      order_rule(model, request)),
+                    .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
   result.plan.bound_seconds = bound_seconds(batch, result.plan);
   set_marks(result.plan, model, request, saved_token_bytes(shape));

@@ -1,0 +1,191 @@
+#include "nsp/cli/comparison.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+
+namespace nsp {
+namespace {
+
+constexpr double kEqual = 1e-9;  // relative: nearer steps are equal
+
+bool planned(const PlannerRow& row) {
+  return std::ranges::any_of(row.batches, [](const auto& batch) { return batch.has_value(); });
+}
+
+const PlannerRow* find(const std::vector<PlannerRow>& rows, const std::string& planner) {
+  const auto row = std::ranges::find(rows, planner, &PlannerRow::planner);
+  return row == rows.end() || !planned(*row) ? nullptr : &*row;
+}
+
+// Batches that every planner with any plan has planned.
+std::vector<std::size_t> shared_batches(const std::vector<PlannerRow>& rows) {
+  std::vector<std::size_t> shared;
+  for (std::size_t batch = 0; !rows.empty() && batch < rows.front().batches.size(); ++batch) {
+    if (std::ranges::all_of(rows, [batch](const PlannerRow& row) {
+          return !planned(row) || row.batches[batch].has_value();
+        })) {
+      shared.push_back(batch);
+    }
+  }
+  return shared;
+}
+
+double mean(const PlannerRow& row,
+            const std::vector<std::size_t>& batches,
+            double PlannedBatch::* value) {
+  double sum = 0;
+  for (const std::size_t batch : batches) {
+    sum += (*row.batches[batch]).*value;
+  }
+  return batches.empty() ? 0 : sum / static_cast<double>(batches.size());
+}
+
+double median_ms(const PlannerRow& row) {
+  std::vector<double> ms;
+  for (const auto& batch : row.batches) {
+    if (batch) {
+      ms.push_back(batch->planning_ms);
+    }
+  }
+  std::ranges::sort(ms);
+  return ms.empty() ? 0 : ms[ms.size() / 2];
+}
+
+// Batches on which `a` is faster than `b`.
+std::vector<std::size_t> faster(const PlannerRow& a, const PlannerRow& b) {
+  std::vector<std::size_t> batches;
+  for (std::size_t batch = 0; batch < a.batches.size(); ++batch) {
+    const auto& mine = a.batches[batch];
+    const auto& other = b.batches[batch];
+    if (mine && other && mine->step_seconds < other->step_seconds * (1 - kEqual)) {
+      batches.push_back(batch);
+    }
+  }
+  return batches;
+}
+
+void append_row(const std::vector<PlannerRow>& rows,
+                const PlannerRow& row,
+                const std::vector<std::size_t>& shared,
+                std::string& out) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{:<14}", row.planner);
+  if (!planned(row)) {
+    fmt::format_to(to, " {:>9} {:>10} {:>8} {:>12} {:>14}\n", "-", "-", "-", "-", "-");
+    return;
+  }
+  const PlannerRow* fixed = find(rows, "static");
+  const PlannerRow* ours = find(rows, "nsp");
+  const double step = mean(row, shared, &PlannedBatch::step_seconds);
+  fmt::format_to(
+      to,
+      " {:>9.4f} {:>10} {:>7.2f}% {:>12.1f} {:>14}\n",
+      step,
+      fixed == nullptr || step <= 0
+          ? "-"
+          : fmt::format("{:.3f}x", mean(*fixed, shared, &PlannedBatch::step_seconds) / step),
+      100 * mean(row, shared, &PlannedBatch::gap),
+      median_ms(row),
+      ours == nullptr || ours == &row
+          ? "-"
+          : fmt::format("{} / {}", faster(row, *ours).size(), faster(*ours, row).size()));
+}
+
+void append_losses(const std::vector<PlannerRow>& rows, std::string& out) {
+  const PlannerRow* ours = find(rows, "nsp");
+  if (ours == nullptr) {
+    return;
+  }
+  auto to = std::back_inserter(out);
+  bool any = false;
+  for (const PlannerRow& row : rows) {
+    for (const std::size_t batch : faster(row, *ours)) {
+      const double theirs = row.batches[batch]->step_seconds;
+      const double own = ours->batches[batch]->step_seconds;
+      fmt::format_to(to,
+                     "batch {}: {} is {:.2f}% faster than nsp ({:.4f} s, nsp {:.4f} s)\n",
+                     batch,
+                     row.planner,
+                     100 * (own / theirs - 1),
+                     theirs,
+                     own);
+      any = true;
+    }
+  }
+  if (!any && rows.size() > 1) {
+    out += "nsp is not slower than any of them on any batch\n";
+  }
+}
+
+void append_missing(const PlannerRow& row, std::string& out) {
+  const auto missing =
+      std::ranges::count_if(row.batches, [](const auto& batch) { return !batch.has_value(); });
+  if (missing > 0) {
+    fmt::format_to(std::back_inserter(out),
+                   "{}: no plan for {} of {} batches: {}\n",
+                   row.planner,
+                   missing,
+                   row.batches.size(),
+                   row.why_none);
+  }
+}
+
+}  // namespace
+
+std::string comparison_table(const std::vector<PlannerRow>& rows) {
+  const std::vector<std::size_t> shared = shared_batches(rows);
+  std::string out = fmt::format("{:<14} {:>9} {:>10} {:>8} {:>12} {:>14}\n",
+                                "planner",
+                                "step s",
+                                "vs static",
+                                "gap",
+                                "planning ms",
+                                "faster/slower");
+  for (const PlannerRow& row : rows) {
+    append_row(rows, row, shared, out);
+  }
+  const std::size_t all = rows.empty() ? 0 : rows.front().batches.size();
+  fmt::format_to(std::back_inserter(out),
+                 "step, vs static and gap: means over {} of {} batches; planning ms: median; "
+                 "faster/slower: batches, against nsp\n",
+                 shared.size(),
+                 all);
+  append_losses(rows, out);
+  for (const PlannerRow& row : rows) {
+    append_missing(row, out);
+  }
+  return out;
+}
+
+Json comparison_json(const std::vector<PlannerRow>& rows) {
+  const std::vector<std::size_t> shared = shared_batches(rows);
+  const PlannerRow* ours = find(rows, "nsp");
+  const PlannerRow* fixed = find(rows, "static");
+  Json all = Json::array();
+  for (const PlannerRow& row : rows) {
+    Json batches = Json::array();
+    for (const auto& batch : row.batches) {
+      batches.push_back(batch ? Json{{"step_seconds", batch->step_seconds},
+                                     {"gap", batch->gap},
+                                     {"planning_ms", batch->planning_ms},
+                                     {"rounds", batch->rounds}}
+                              : Json());
+    }
+    Json json = {{"planner", row.planner}, {"batches", batches}, {"why_none", row.why_none}};
+    if (planned(row)) {
+      const double step = mean(row, shared, &PlannedBatch::step_seconds);
+      json["step_seconds"] = step;
+      json["gap"] = mean(row, shared, &PlannedBatch::gap);
+      json["planning_ms"] = median_ms(row);
+      json["faster_than_nsp"] = ours == nullptr ? std::vector<std::size_t>{} : faster(row, *ours);
+      if (fixed != nullptr && step > 0) {
+        json["over_static"] = mean(*fixed, shared, &PlannedBatch::step_seconds) / step;
+      }
+    }
+    all.push_back(json);
+  }
+  return {{"planners", all}, {"shared_batches", shared}};
+}
+
+}  // namespace nsp

@@ -1,0 +1,86 @@
+#include "nsp/sim/simulate.h"
+
+#include <fmt/format.h>
+#include <ostream>
+
+#include "nsp/base/error.h"
+#include "nsp/cli/output.h"
+#include "nsp/cost/make_profile.h"
+#include "nsp/plan/check.h"
+#include "nsp/plan/plan_json.h"
+#include "nsp/sim/timeline_text.h"
+#include "nsp/sim/trace.h"
+
+namespace nsp {
+namespace {
+
+ModelShape model_of(const Plan& plan, const std::string& given) {
+  if (given.empty()) {
+    for (const ModelShape& preset : model_presets()) {
+      if (model_hash(preset) == plan.model_hash) {
+        return preset;
+      }
+    }
+    bad_input("--model", "''", "is needed: the plan was made for none of the presets");
+  }
+  ModelShape shape = find_model(given);
+  if (!plan.model_hash.empty() && model_hash(shape) != plan.model_hash) {
+    bad_input("--model", given, "is not the model that the plan was made for; name that");
+  }
+  return shape;
+}
+
+Json settings_json(const SimulateCommand& options) {
+  return {{"checkpoint", options.checkpoint},
+          {"expert_parallel", options.expert_parallel},
+          {"overlap", !options.serial},
+          {"fsdp", !options.without_fsdp}};
+}
+
+std::string heading(const Plan& plan, const SimulateCommand& options) {
+  return fmt::format("plan {} by {}: {} ranks, {} round{}, {} tokens; checkpoint {}{}{}\n",
+                     plan.hash,
+                     plan.planner,
+                     plan.world,
+                     plan.rounds.size(),
+                     plan.rounds.size() == 1 ? "" : "s",
+                     plan.num_tokens,
+                     options.checkpoint,
+                     options.serial ? ", serial" : "",
+                     options.without_fsdp ? ", without FSDP" : "");
+}
+
+}  // namespace
+
+int run_simulate(const SimulateCommand& options, Streams streams) {
+  const Plan plan = parse_plan(read_file(options.plan), options.plan);
+  const std::vector<std::string> violations = find_violations(plan);
+  if (!violations.empty()) {
+    streams.err << "nsp: " << options.plan << ": " << violations.front() << "; see nsp check\n";
+    return 1;
+  }
+  const ModelShape shape = model_of(plan, options.model);
+  const Profile profile = find_profile(shape, options.profile);
+  const Timeline timeline = simulate(plan,
+                                     shape,
+                                     profile,
+                                     {.fsdp = !options.without_fsdp,
+                                      .overlap = !options.serial,
+                                      .checkpointing = parse_checkpointing(options.checkpoint),
+                                      .expert_parallel = options.expert_parallel,
+                                      .spans = !options.trace.empty()});
+  if (!plan.profile_hash.empty() && profile_hash(profile) != plan.profile_hash) {
+    streams.err << "nsp: note: profile " << options.profile
+                << " is not the one the plan was made with; the plan may not be the best for it\n";
+  }
+  if (!options.trace.empty()) {
+    save_trace(timeline, options.trace);
+  }
+  Json json = to_json(timeline);
+  json["plan"] = plan.hash;
+  json["settings"] = settings_json(options);
+  write_result(options.json, json, heading(plan, options) + summary(timeline), streams);
+  return 0;
+}
+
+}  // namespace nsp

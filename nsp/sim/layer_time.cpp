@@ -1,0 +1,121 @@
+#include "nsp/sim/layer_time.h"
+
+#include <algorithm>
+#include <span>
+
+namespace nsp {
+namespace {
+
+using Nanoseconds = std::vector<std::int64_t>;
+
+std::int64_t of(const Passes& cost, bool backward) {
+  return backward ? cost.backward : cost.forward;
+}
+
+// Where the queues of each rank stand, and when each level's latest phase was done.
+class Walk {
+ public:
+  Walk(const RoundTimes& times, bool backward, bool serial)
+      : times_(times),
+        backward_(backward),
+        serial_(serial),
+        world_(times.dense.size()),
+        compute_(world_, 0),
+        exchange_(serial ? 0 : world_, 0),
+        done_(times.levels.size() * world_, 0) {}
+
+  void issue(Phase phase, std::size_t level) {
+    const LevelTimes& at = times_.levels[level];
+    const auto degree = static_cast<std::size_t>(at.degree);
+    for (std::size_t node = 0; node < at.nodes.size(); ++node) {
+      if (!at.nodes[node].active) {
+        continue;
+      }
+      const PhaseCost& cost = at.nodes[node].cost;
+      const std::span<std::int64_t> done(&done_[level * world_ + node * degree], degree);
+      if (phase == Phase::kCompute) {
+        compute(node * degree, done, of(cost.compute, backward_));
+      } else {
+        exchange(node * degree,
+                 done,
+                 of(phase == Phase::kPrologue ? cost.prologue : cost.epilogue, backward_));
+      }
+    }
+  }
+
+  std::int64_t end() const {
+    std::int64_t last = 0;
+    for (std::size_t rank = 0; rank < world_; ++rank) {
+      const std::int64_t attention =
+          serial_ ? compute_[rank] : std::max(compute_[rank], exchange_[rank]);
+      last = std::max(last, attention + of(times_.dense[rank], backward_));
+    }
+    return last;
+  }
+
+ private:
+  void compute(std::size_t first, std::span<std::int64_t> done, std::int64_t cost) {
+    for (std::size_t i = 0; i < done.size(); ++i) {
+      std::int64_t& free = compute_[first + i];
+      free = std::max(free, done[i]) + cost;
+      done[i] = free;
+    }
+  }
+
+  // Serial: the one queue of a rank is the compute queue.
+  void exchange(std::size_t first, std::span<std::int64_t> done, std::int64_t cost) {
+    Nanoseconds& queue = serial_ ? compute_ : exchange_;
+    const std::span<std::int64_t> free(&queue[first], done.size());
+    const std::int64_t end = std::max(std::ranges::max(free), std::ranges::max(done)) + cost;
+    std::ranges::fill(free, end);
+    std::ranges::fill(done, end);
+  }
+
+  const RoundTimes& times_;
+  bool backward_;
+  bool serial_;
+  std::size_t world_;
+  Nanoseconds compute_;   // by rank: when the queue is free
+  Nanoseconds exchange_;  // by rank
+  Nanoseconds done_;      // by level and rank
+};
+
+std::int64_t overlapped(const RoundTimes& times, const std::vector<Issue>& order, bool backward) {
+  Walk walk(times, backward, false);
+  for (const Issue& issue : order) {
+    const auto level = std::ranges::find(times.levels, issue.degree, &LevelTimes::degree);
+    walk.issue(issue.phase, static_cast<std::size_t>(level - times.levels.begin()));
+  }
+  return walk.end();
+}
+
+std::int64_t serial(const RoundTimes& times, bool backward) {
+  Walk walk(times, backward, true);
+  for (std::size_t level = 0; level < times.levels.size(); ++level) {
+    for (const Phase phase : {Phase::kPrologue, Phase::kCompute, Phase::kEpilogue}) {
+      if (phase == Phase::kCompute || times.levels[level].degree > 1) {
+        walk.issue(phase, level);
+      }
+    }
+  }
+  return walk.end();
+}
+
+}  // namespace
+
+LayerTime simulate_layer(const RoundTimes& times, const std::vector<Issue>& order) {
+  return {.forward = overlapped(times, order, false), .backward = overlapped(times, order, true)};
+}
+
+LayerTime simulate_serial_layer(const RoundTimes& times) {
+  return {.forward = serial(times, false), .backward = serial(times, true)};
+}
+
+LayerTime simulate_layer(const CostModel& model,
+                         const Round& round,
+                         std::int32_t world,
+                         const std::vector<Issue>& order) {
+  return simulate_layer(round_times(model, round, world), order);
+}
+
+}  // namespace nsp

@@ -1,0 +1,35 @@
+// One layer of one round on two queues, without FSDP: fast enough to score candidates in a search.
+//
+// Attention first, then the dense part, each pass from a common start (between two attentions there
+// is one dense part, wherever a layer is cut). The issue order is walked once: what a phase needs
+// was issued before it, so every time is a maximum and a sum of earlier ones.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nsp/sim/round_times.h"
+
+namespace nsp {
+
+struct LayerTime {
+  std::int64_t forward = 0;   // nanoseconds until the last rank is done
+  std::int64_t backward = 0;  // nanoseconds, from a common start
+
+  std::int64_t sum() const { return forward + backward; }
+  bool operator==(const LayerTime&) const = default;
+};
+
+// `order` is sound for the round (find_order_fault). Communication and compute of a rank overlap;
+// an exchange starts when the last rank of its node arrives.
+LayerTime simulate_layer(const RoundTimes& times, const std::vector<Issue>& order);
+
+// The same without overlap: levels root to leaf, each phase after the one before it.
+LayerTime simulate_serial_layer(const RoundTimes& times);
+
+LayerTime simulate_layer(const CostModel& model,
+                         const Round& round,
+                         std::int32_t world,
+                         const std::vector<Issue>& order);
+
+}  // namespace nsp

@@ -1,0 +1,93 @@
+#include "nsp/sim/round_times.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "nsp/base/error.h"
+#include "nsp/plan/issue_order.h"
+#include "nsp/plan/layout.h"
+
+namespace nsp {
+namespace {
+
+constexpr std::size_t kMostLevels = 32;
+
+// The sums of one node, a way each: nearly always one.
+using WaySums = std::vector<std::pair<Way, NodeSums>>;
+
+NodeSums& sums_of(WaySums& ways, const Way& way) {
+  for (auto& [known, sums] : ways) {
+    if (known == way) {
+      return sums;
+    }
+  }
+  return ways.emplace_back(way, NodeSums{}).second;
+}
+
+std::size_t log2_of(std::int32_t degree) {
+  return static_cast<std::size_t>(std::countr_zero(static_cast<std::uint32_t>(degree)));
+}
+
+NodeTimes times_of(const CostModel& model, const WaySums& ways) {
+  NodeTimes node;
+  for (const auto& [way, sums] : ways) {
+    const PhaseCost cost = model.phases(way, sums);
+    node.cost.prologue += cost.prologue;
+    node.cost.compute += cost.compute;
+    node.cost.epilogue += cost.epilogue;
+    node.active = true;
+  }
+  if (!ways.empty()) {
+    node.backend = ways.front().first.backend;
+  }
+  return node;
+}
+
+}  // namespace
+
+std::vector<LevelTimes> level_times(const CostModel& model,
+                                    const Round& round,
+                                    std::int32_t world,
+                                    const Counts& counts) {
+  std::vector<std::int32_t> degrees = exchanged_degrees(round);
+  degrees.push_back(1);
+  std::vector<std::vector<WaySums>> sums(kMostLevels);
+  for (const std::int32_t degree : degrees) {
+    sums[log2_of(degree)].resize(static_cast<std::size_t>(world / degree));
+  }
+  for (const Placement& placement : round.placements) {
+    if (!is_node(placement.node, world, placement.node.degree)) {
+      bad_input("sequence", placement.sequence, "is on a node that is not in the tree");
+    }
+    const Way way = way_of(placement);
+    SequenceCost cost = model.sequence(placement.tokens, way);
+    if (counts(placement, cost)) {
+      auto& level = sums[log2_of(way.degree)];
+      sums_of(level[static_cast<std::size_t>(placement.node.first_rank / way.degree)], way)
+          .add(cost);
+    }
+  }
+  std::vector<LevelTimes> levels;
+  for (const std::int32_t degree : degrees) {
+    LevelTimes& level = levels.emplace_back(LevelTimes{.degree = degree, .nodes = {}});
+    for (const WaySums& ways : sums[log2_of(degree)]) {
+      level.nodes.push_back(times_of(model, ways));
+    }
+  }
+  return levels;
+}
+
+RoundTimes round_times(const CostModel& model, const Round& round, std::int32_t world) {
+  RoundTimes times{
+      .levels =
+          level_times(model, round, world, [](const Placement&, SequenceCost&) { return true; }),
+      .dense = std::vector<Passes>(static_cast<std::size_t>(world), model.dense_fixed()),
+      .tokens = rank_tokens(round, world)};
+  for (std::size_t rank = 0; rank < times.dense.size(); ++rank) {
+    times.dense[rank] += model.dense(times.tokens[rank]);
+  }
+  return times;
+}
+
+}  // namespace nsp

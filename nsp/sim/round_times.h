@@ -1,0 +1,43 @@
+// What one round costs, ready to be simulated: the phases of every node by level, dense seconds by
+// rank. Integer nanoseconds of one layer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "nsp/cost/cost_model.h"
+#include "nsp/plan/plan.h"
+
+namespace nsp {
+
+struct NodeTimes {
+  PhaseCost cost{};  // summed over the node's ways
+  bool active = false;
+  Backend backend = Backend::kLocal;  // of the first placement
+};
+
+struct LevelTimes {
+  std::int32_t degree = 1;
+  std::vector<NodeTimes> nodes;  // by first_rank / degree
+};
+
+struct RoundTimes {
+  std::vector<LevelTimes> levels;    // exchanged degrees root to leaf, then the leaves
+  std::vector<Passes> dense;         // by rank, fixed part included
+  std::vector<std::int64_t> tokens;  // by rank
+};
+
+// Throws BadInput for a placement outside the tree, or a way without cost.
+RoundTimes round_times(const CostModel& model, const Round& round, std::int32_t world);
+
+// Whether a placement counts; may change what its sequence costs.
+using Counts = std::function<bool(const Placement&, SequenceCost&)>;
+
+// The levels of the placements that count: nodes without any are not active.
+std::vector<LevelTimes> level_times(const CostModel& model,
+                                    const Round& round,
+                                    std::int32_t world,
+                                    const Counts& counts);
+
+}  // namespace nsp

@@ -1,0 +1,35 @@
+// Plays a plan's whole optimizer step: every layer of every round, forward and backward, FSDP,
+// recomputation, LM head, optimizer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "nsp/cost/profile.h"
+#include "nsp/plan/plan.h"
+#include "nsp/sim/stages.h"
+#include "nsp/sim/timeline.h"
+#include "nsp/workload/model_shape.h"
+
+namespace nsp {
+
+struct SimulateOptions {
+  bool fsdp = true;     // parameters gathered one layer ahead, gradients scattered in backward
+  bool overlap = true;  // false: a rank's exchanges and compute one after the other
+  Checkpointing checkpointing = Checkpointing::kNone;
+  std::int32_t expert_parallel = 1;  // divides the world
+  bool spans = false;                // keep every span (then every layer is played)
+  bool every_layer = false;          // play layers that repeat exactly, too: same result, slower
+};
+
+// The plan has passed check(). Same inputs, same timeline. Throws BadInput for an expert_parallel
+// that does not divide the world, or a way without cost. Safe to call from several threads.
+Timeline simulate(const Plan& plan,
+                  const ModelShape& shape,
+                  const Profile& profile,
+                  const SimulateOptions& options = {});
+
+// none, full, marks.
+Checkpointing parse_checkpointing(const std::string& name);
+
+}  // namespace nsp

@@ -1,0 +1,196 @@
+// A layer's stages, with overlap:
+//
+//   forward   begin | attention in issue order | dense
+//   backward  begin | recompute: attention, dense | dense backward | attention backward | end
+//
+// begin waits for the layer's parameters, prologues for what begin or the dense part gives, dense
+// and end for every exchange before them. A placement marked save hands its output on, but backward
+// needs q, k, v and the output in head layout: they travel with the backward prologue's exchange.
+#include "nsp/sim/stages.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace nsp {
+namespace {
+
+using Levels = std::vector<LevelTimes>;
+
+std::int64_t phase_of(const PhaseCost& cost, Phase phase, bool backward) {
+  const Passes& both = phase == Phase::kPrologue  ? cost.prologue
+                       : phase == Phase::kCompute ? cost.compute
+                                                  : cost.epilogue;
+  return backward ? both.backward : both.forward;
+}
+
+std::int32_t size(const std::vector<QueueStep>& steps) {
+  return static_cast<std::int32_t>(steps.size());
+}
+
+std::vector<Issue> serial_order(const Levels& levels) {
+  std::vector<Issue> order;
+  for (const LevelTimes& level : levels) {
+    if (level.degree > 1) {
+      order.push_back({Phase::kPrologue, level.degree});
+    }
+    order.push_back({Phase::kCompute, level.degree});
+    if (level.degree > 1) {
+      order.push_back({Phase::kEpilogue, level.degree});
+    }
+  }
+  return order;
+}
+
+QueueStep attention_step(const LevelTimes& level, Phase phase, Activity activity, bool backward) {
+  QueueStep step{.activity = phase == Phase::kCompute ? activity : Activity::kExchange,
+                 .degree = level.degree,
+                 .joint = phase != Phase::kCompute,
+                 .phase = phase,
+                 .backward = backward};
+  for (const NodeTimes& node : level.nodes) {
+    step.nanoseconds.push_back(node.active ? phase_of(node.cost, phase, backward) : kPasses);
+    step.backends.push_back(node.backend);
+  }
+  return step;
+}
+
+// Appends one pass of attention to a stage; what is in the stage already comes before it.
+class AttentionPart {
+ public:
+  AttentionPart(Stage& stage, const Levels& levels, bool serial)
+      : stage_(stage),
+        levels_(levels),
+        serial_(serial),
+        compute_(size(stage.compute)),
+        exchange_(size(stage.exchange)),
+        done_(levels.size(), 0) {}
+
+  void add(const std::vector<Issue>& order, Activity activity, bool backward) {
+    for (const Issue& issue : serial_ ? serial_order(levels_) : order) {
+      const auto at = std::ranges::find(levels_, issue.degree, &LevelTimes::degree);
+      QueueStep step = attention_step(*at, issue.phase, activity, backward);
+      std::int32_t& done = done_[static_cast<std::size_t>(at - levels_.begin())];
+      const bool computes = issue.phase == Phase::kCompute;
+      auto& queue = computes ? stage_.compute : stage_.exchange;
+      const auto& other = computes ? stage_.exchange : stage_.compute;
+      const std::int32_t before = computes ? exchange_ : compute_;
+      step.needs = serial_ ? size(other) : std::max(before, done);
+      queue.push_back(std::move(step));
+      done = size(queue);
+    }
+  }
+
+ private:
+  Stage& stage_;
+  const Levels& levels_;
+  bool serial_;
+  std::int32_t compute_;            // steps before this part
+  std::int32_t exchange_;           // steps before this part
+  std::vector<std::int32_t> done_;  // by level: its latest phase is this step of its queue
+};
+
+// A step of every rank that waits for all exchanges before it.
+void add_join(Stage& stage, Activity activity, std::vector<std::int64_t> ranks, bool backward) {
+  stage.compute.push_back({.activity = activity,
+                           .needs = size(stage.exchange),
+                           .nanoseconds = std::move(ranks),
+                           .backward = backward});
+}
+
+std::vector<std::int64_t> nothing(std::int32_t world) {
+  return std::vector<std::int64_t>(static_cast<std::size_t>(world), 0);
+}
+
+// With expert parallelism a group meets and each of its ranks takes the mean of their tokens.
+void add_dense(Stage& stage, const RoundTimes& times, std::int32_t group, bool backward) {
+  std::vector<std::int64_t> ranks;
+  for (const Passes& dense : times.dense) {
+    ranks.push_back(backward ? dense.backward : dense.forward);
+  }
+  add_join(stage, Activity::kDense, std::move(ranks), backward);
+  if (group > 1) {
+    QueueStep& step = stage.compute.back();
+    step.degree = group;
+    step.joint = true;
+    std::vector<std::int64_t> means;
+    for (auto rank = step.nanoseconds.begin(); rank != step.nanoseconds.end(); rank += group) {
+      const std::int64_t sum = std::accumulate(rank, rank + group, std::int64_t{0});
+      means.push_back((sum + group - 1) / group);
+    }
+    step.nanoseconds = std::move(means);
+  }
+}
+
+// Backward of placements marked save: their operands travel with the prologue.
+Levels levels_with_operands(const CostModel& model, const Round& round, std::int32_t world) {
+  return level_times(model, round, world, [](const Placement& placement, SequenceCost& cost) {
+    if (placement.mark == Mark::kSave) {
+      cost.prologue.backward += cost.prologue.forward + cost.epilogue.forward;
+    }
+    return true;
+  });
+}
+
+Levels recomputed_levels(const CostModel& model,
+                         const Round& round,
+                         std::int32_t world,
+                         bool full) {
+  return level_times(model, round, world, [full](const Placement& placement, SequenceCost&) {
+    return full || placement.mark == Mark::kRecompute;
+  });
+}
+
+Stage make_backward(const CostModel& model,
+                    const Round& round,
+                    std::int32_t world,
+                    const StageOptions& options,
+                    const RoundTimes& times) {
+  Stage stage{.gathers = true, .scatters = true};
+  add_join(stage, Activity::kBegin, nothing(world), true);
+  const bool full = options.checkpointing == Checkpointing::kFull;
+  const bool marks = options.checkpointing == Checkpointing::kMarks;
+  if (full || marks) {
+    AttentionPart(stage, recomputed_levels(model, round, world, full), !options.overlap)
+        .add(round.schedule.order, Activity::kRecompute, false);
+    add_dense(stage, times, options.expert_parallel, false);
+  }
+  add_dense(stage, times, options.expert_parallel, true);
+  const Levels levels = marks ? levels_with_operands(model, round, world) : times.levels;
+  AttentionPart(stage, levels, !options.overlap)
+      .add(round.schedule.order, Activity::kAttentionBackward, true);
+  add_join(stage, Activity::kBegin, nothing(world), true);
+  return stage;
+}
+
+}  // namespace
+
+RoundStages make_stages(const CostModel& model,
+                        const Round& round,
+                        std::int32_t world,
+                        const StageOptions& options) {
+  const RoundTimes times = round_times(model, round, world);
+  RoundStages stages;
+  stages.forward.gathers = true;
+  add_join(stages.forward, Activity::kBegin, nothing(world), false);
+  AttentionPart(stages.forward, times.levels, !options.overlap)
+      .add(round.schedule.order, Activity::kAttentionForward, false);
+  add_dense(stages.forward, times, options.expert_parallel, false);
+  std::vector<std::int64_t> head;
+  for (const std::int64_t tokens : times.tokens) {
+    head.push_back(model.lm_head(tokens));
+  }
+  add_join(stages.head, Activity::kHead, std::move(head), false);
+  stages.backward = make_backward(model, round, world, options, times);
+  return stages;
+}
+
+Stage optimizer_stage(const CostModel& model, std::int32_t world) {
+  Stage stage{.last = true};
+  add_join(stage,
+           Activity::kOptimizer,
+           std::vector<std::int64_t>(static_cast<std::size_t>(world), model.optimizer(world)),
+           false);
+  return stage;
+}
+
+}  // namespace nsp

@@ -1,0 +1,120 @@
+#include "nsp/sim/layer_time.h"
+
+#include <gtest/gtest.h>
+
+#include "nsp/cost/evaluate.h"
+#include "nsp/cost/make_profile.h"
+#include "nsp/plan/issue_order.h"
+#include "nsp/plan/make_plan.h"
+#include "tests/cost/simple_profile.h"
+#include "tests/plan/random_plan.h"
+
+namespace nsp {
+namespace {
+
+// World 2, one host (see evaluate_test): sequence 0 over both ranks, sequence 1 on rank 0.
+//   degree 2: prologue 517 / 261, compute 6000 / 12000, epilogue 261 / 517 (forward / backward)
+//   leaf 0:   4000 / 8000;  dense: 256 / 512 on rank 0, 128 / 256 on rank 1
+Round two_levels() {
+  return make_plan({.world = 2, .sp_max = 2, .ranks_per_host = 2},
+                   {{place(0, 256, {0, 2}), place(1, 128, {0, 1})}})
+      .rounds[0];
+}
+
+// Leaf work first: rank 0 computes 0-4000-10000 (backward 0-8000-20000); the prologue hides, the
+// epilogue starts when rank 0 is there: 10261 (20517), then its dense part.
+TEST(LayerTime, LeafFirstHidesThePrologue) {
+  const CostModel model(simple_model(), simple_profile(), 2);
+  const Round round = two_levels();
+  EXPECT_EQ(simulate_layer(model, round, 2, default_order(round)),
+            (LayerTime{10261 + 256, 20517 + 512}));
+}
+
+// Root first: prologue 517 exposed, both compute to 6517, the epilogue hides behind rank 0's leaf:
+// 10517. Backward: 261, 12261, leaf to 20261; the epilogue is long done.
+TEST(LayerTime, RootFirstHidesTheEpilogue) {
+  const CostModel model(simple_model(), simple_profile(), 2);
+  const std::vector<Issue> order = {
+      {Phase::kPrologue, 2}, {Phase::kCompute, 2}, {Phase::kEpilogue, 2}, {Phase::kCompute, 1}};
+  EXPECT_EQ(simulate_layer(model, two_levels(), 2, order), (LayerTime{10517 + 256, 20261 + 512}));
+}
+
+TEST(LayerTime, SerialIsTheLoad) {
+  const CostModel model(simple_model(), simple_profile(), 2);
+  EXPECT_EQ(simulate_serial_layer(round_times(model, two_levels(), 2)), (LayerTime{11034, 21290}));
+}
+
+// World 4: ranks 0 and 1 have a node of their own first, so ranks 2 and 3 wait for them in the
+// prologue of degree 4.
+TEST(LayerTime, AnExchangeWaitsForItsLastRank) {
+  const CostModel model(simple_model(), simple_profile(), 4);
+  const Round round = make_plan({.world = 4, .sp_max = 4, .ranks_per_host = 4},
+                                {{place(0, 256, {0, 2}), place(1, 512, {0, 4})}})
+                          .rounds[0];
+  const RoundTimes times = round_times(model, round, 4);
+  const PhaseCost four = times.levels[0].nodes[0].cost;
+  const PhaseCost two = times.levels[1].nodes[0].cost;
+  const std::vector<Issue> leaf_to_root = {{Phase::kPrologue, 2},
+                                           {Phase::kCompute, 2},
+                                           {Phase::kEpilogue, 2},
+                                           {Phase::kPrologue, 4},
+                                           {Phase::kCompute, 4},
+                                           {Phase::kEpilogue, 4},
+                                           {Phase::kCompute, 1}};
+  const std::int64_t end = two.sum().forward + four.sum().forward;
+  EXPECT_EQ(simulate_layer(times, leaf_to_root).forward, end + times.dense[0].forward);
+}
+
+// Values without bytes, collectives without latency: communication takes no time at all.
+CostModel without_communication() {
+  ModelShape shape = find_model("qwen3-30b-a3b");
+  Profile profile = find_profile(shape, "h200");
+  shape.bytes_per_value = 0;
+  profile.inside.latency_seconds = 0;
+  profile.between.latency_seconds = 0;
+  return CostModel(shape, profile, 8);
+}
+
+// Levels root to leaf, leaves last: nobody waits, since ranks of a node have done the same before.
+std::vector<Issue> root_first(const Round& round) {
+  std::vector<Issue> order;
+  for (const std::int32_t degree : exchanged_degrees(round)) {
+    order.push_back({Phase::kPrologue, degree});
+    order.push_back({Phase::kCompute, degree});
+    order.push_back({Phase::kEpilogue, degree});
+  }
+  order.push_back({Phase::kCompute, 1});
+  return order;
+}
+
+class LayersOfRandomPlans : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(LayersOfRandomPlans, WithoutCommunicationRootFirstIsTheLoad) {
+  const Plan plan = random_plan(GetParam());
+  const CostModel model = without_communication();
+  for (const Round& round : plan.rounds) {
+    const RoundLoad load = evaluate(model, round, plan.world);
+    EXPECT_EQ(simulate_layer(model, round, plan.world, root_first(round)),
+              (LayerTime{load.largest.forward, load.largest.backward}));
+  }
+}
+
+TEST_P(LayersOfRandomPlans, SerialIsTheLoadAndOverlapIsNeverAboveItRootFirst) {
+  const Plan plan = random_plan(GetParam());
+  const ModelShape shape = find_model("qwen3-30b-a3b");
+  const CostModel model(shape, find_profile(shape, "h200"), 8);
+  for (const Round& round : plan.rounds) {
+    const RoundLoad load = evaluate(model, round, plan.world);
+    const RoundTimes times = round_times(model, round, plan.world);
+    const LayerTime serial = simulate_serial_layer(times);
+    EXPECT_EQ(serial, (LayerTime{load.largest.forward, load.largest.backward}));
+    const LayerTime overlapped = simulate_layer(times, root_first(round));
+    EXPECT_LE(overlapped.forward, serial.forward);
+    EXPECT_LE(overlapped.backward, serial.backward);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(LayerTime, LayersOfRandomPlans, testing::Range<std::uint64_t>(0, 60));
+
+}  // namespace
+}  // namespace nsp
