@@ -79,7 +79,10 @@ void try_more_rounds(const Problem& batch,
       total_load(best) <= bound + bound / 100 * effort.split_percent) {
     return;
   }
-  Rounds more = plan_jointly(batch, 2, effort);
+  NspEffort just_two = effort;
+  just_two.more_rounds = 0;
+  just_two.trials /= 2;
+  Rounds more = plan_jointly(batch, 2, just_two);
   if (!more.empty() && better(more, best) && total_step(batch, more) < total_step(batch, best)) {
     best = std::move(more);
   }
