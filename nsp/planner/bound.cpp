@@ -73,7 +73,8 @@ std::int64_t lower_bound(const CostModel& model,
                          std::span<const std::int64_t> tokens,
                          std::int32_t world,
                          std::int32_t sp_max,
-                         std::int64_t token_budget) {
+                         std::int64_t token_budget,
+                         std::span<const Backend> backends) {
   if (tokens.empty()) {
     return 0;
   }
@@ -81,10 +82,10 @@ std::int64_t lower_bound(const CostModel& model,
   for (const std::int64_t length : tokens) {
     sum += length;
   }
-  BatchArea batch(model, tokens, sp_max, token_budget);
+  BatchArea batch(model, tokens, model.allowed_ways(sp_max, backends), token_budget);
   const std::int64_t least = batch.least(world);
   batch.settle(least);
-  const BoundWorld ranks{.world = world, .token_budget = token_budget};
+  const BoundWorld ranks{.world = world, .token_budget = model.ep() == 1 ? token_budget : 0};
   const std::int64_t fixed = model.dense_fixed().sum();
   const Loads loads(batch, ranks, fixed);
   const std::int64_t rounds = token_budget == 0 ? 1 : least_rounds(sum, world, token_budget);

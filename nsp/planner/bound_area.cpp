@@ -6,27 +6,45 @@
 namespace nsp {
 namespace {
 
-// A node over ranks of which some are paid in time and the others in tokens: a rank's slice may be
-// one token longer than L / degree, so k ranks with T tokens have k >= T * degree / (L + degree).
-std::int64_t straddled(std::int64_t seconds, std::int64_t tokens, std::int64_t degree) {
-  return degree == 1
-             ? seconds
-             : static_cast<std::int64_t>(wide(seconds) * wide(tokens) / wide(tokens + degree));
+// Most tokens that a slice has beyond L / degree: zigzag cuts two pieces, usp each of them again.
+std::int64_t slack(const Way& way) {
+  return way == head_split(way.degree) ? 1 : 4;
 }
 
-DegreeCost cost_at(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
-  const SequenceCost cost = model.sequence(tokens, degree);
-  Passes traffic = cost.prologue;
-  traffic += cost.epilogue;
-  const std::int64_t on_ranks = degree * (cost.compute.sum() + traffic.sum());
-  const std::int64_t dense =  // without rounding up
+// A node over ranks of which some are paid in time and the others in tokens: a rank's slice may be
+// some tokens longer than L / degree, so k ranks with T tokens have
+// k >= T * degree / (L + slack * degree).
+std::int64_t straddled(std::int64_t seconds, std::int64_t tokens, const Way& way) {
+  const std::int64_t longer = tokens + slack(way) * way.degree;
+  return way.degree == 1 ? seconds
+                         : static_cast<std::int64_t>(wide(seconds) * wide(tokens) / wide(longer));
+}
+
+// Dense nanoseconds of the slowest rank of a node whose sequence is alone in the world.
+std::int64_t dense_alone(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
+  const std::int64_t slice = (tokens + degree - 1) / degree;
+  if (model.ep() == 1) {
+    return model.dense(slice).sum();
+  }
+  // Zigzag pieces may leave a group two tokens a rank short of its share.
+  const std::int64_t least = std::max<std::int64_t>(0, tokens / std::max(degree, model.ep()) - 2);
+  return model.dense_before(slice).sum() + model.experts(least * model.ep()).sum();
+}
+
+DegreeCost cost_of(const CostModel& model, std::int64_t tokens, const Way& way) {
+  const SequenceCost cost = model.sequence(tokens, way);
+  NodeSums alone;
+  alone.add(cost);
+  Passes beside = cost.traffic();
+  beside += cost.merge;
+  const std::int64_t on_ranks = way.degree * (cost.compute.sum() + beside.sum());
+  const std::int64_t dense =  // without rounding up: of one product a pass, or two
       std::max<std::int64_t>(0, model.dense(tokens).sum() - 2);
-  return {.degree = degree,
-          .alone = model.node(degree, cost.compute, cost.path, traffic).sum() +
-                   model.dense((tokens + degree - 1) / degree).sum(),
+  return {.degree = way.degree,
+          .alone = model.phases(way, alone).sum().sum() + dense_alone(model, tokens, way.degree),
           .area = on_ranks + dense,
-          .straddled = straddled(on_ranks, tokens, degree) + dense,
-          .fixed = model.node_fixed(degree).sum()};
+          .straddled = straddled(on_ranks, tokens, way) + dense,
+          .fixed = model.way_fixed(way).sum().sum()};
 }
 
 std::int64_t with_charge(std::int64_t area, std::int64_t fixed, std::int64_t room) {
@@ -61,13 +79,13 @@ const DegreeCost* cheapest(const LengthCost& length) {
 
 LengthCost length_cost(const CostModel& model,
                        std::int64_t tokens,
-                       std::span<const std::int32_t> degrees,
+                       std::span<const Way> ways,
                        std::int64_t token_budget) {
   LengthCost length{.tokens = tokens, .count = 0, .degrees = {}};
-  for (const std::int32_t degree : degrees) {
-    if (token_budget == 0 || (tokens + degree - 1) / degree <= token_budget ||
-        degree == degrees.back()) {
-      length.degrees.push_back(cost_at(model, tokens, degree));
+  for (const Way& way : ways) {
+    if (token_budget == 0 || (tokens + way.degree - 1) / way.degree <= token_budget ||
+        way.degree == ways.back().degree) {
+      length.degrees.push_back(cost_of(model, tokens, way));
     }
   }
   return length;
@@ -87,15 +105,14 @@ std::int64_t least_straddled(const LengthCost& length, std::int64_t room) {
 
 BatchArea::BatchArea(const CostModel& model,
                      std::span<const std::int64_t> tokens,
-                     std::int32_t sp_max,
+                     std::span<const Way> ways,
                      std::int64_t token_budget)
     : token_budget_(token_budget) {
-  const std::vector<std::int32_t> degrees = model.allowed_degrees(sp_max);
   std::vector<std::int64_t> sorted(tokens.begin(), tokens.end());
   std::ranges::sort(sorted, std::greater{});
   for (const std::int64_t length : sorted) {
     if (open_.empty() || open_.back().tokens != length) {
-      open_.push_back(length_cost(model, length, degrees, token_budget));
+      open_.push_back(length_cost(model, length, ways, token_budget));
     }
     ++open_.back().count;
   }

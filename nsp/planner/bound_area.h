@@ -12,16 +12,17 @@
 
 namespace nsp {
 
-// A sequence at one degree; nanoseconds of one layer, forward + backward.
+// A sequence run in one way; nanoseconds of one layer, forward + backward.
 struct DegreeCost {
   std::int32_t degree = 1;
   std::int64_t alone = 0;      // of its slowest rank when nothing else runs, without dense_fixed
   std::int64_t area = 0;       // x ranks, dense included
   std::int64_t straddled = 0;  // the same where part of the node's ranks are paid in tokens
-  std::int64_t fixed = 0;      // of a node of this degree, beside its sequences
+  std::int64_t fixed = 0;      // of a node of this way, beside its sequences
 };
 
-// All sequences of one length, at the degrees that hold their tokens; the largest always counts.
+// All sequences of one length, in the ways that hold their tokens; the largest degree always
+// counts.
 struct LengthCost {
   std::int64_t tokens = 0;
   std::int64_t count = 0;
@@ -30,10 +31,10 @@ struct LengthCost {
 
 constexpr std::int64_t kNever = INT64_MAX;
 
-// token_budget 0: every degree holds it. `count` is 0.
+// `ways` by increasing degree. token_budget 0: every degree holds it. `count` is 0.
 LengthCost length_cost(const CostModel& model,
                        std::int64_t tokens,
-                       std::span<const std::int32_t> degrees,
+                       std::span<const Way> ways,
                        std::int64_t token_budget);
 
 // Least area of a sequence whose degree must fit under `room`, the nanoseconds that a round leaves
@@ -47,7 +48,7 @@ class BatchArea {
   // token_budget 0: no budget.
   BatchArea(const CostModel& model,
             std::span<const std::int64_t> tokens,
-            std::int32_t sp_max,
+            std::span<const Way> ways,
             std::int64_t token_budget);
 
   // Sum of least areas without any charge: what `world` ranks need at least, a rank.

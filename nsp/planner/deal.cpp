@@ -10,8 +10,9 @@ namespace {
 // Seconds x ranks of a sequence at its cheapest degree that fits.
 std::int64_t cheapest_area(const Problem& batch, std::int64_t tokens) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const std::int32_t degree : batch.model->allowed_degrees(batch.sp_max)) {
-    if ((tokens + degree - 1) / degree <= batch.token_budget || degree == batch.sp_max) {
+  const std::vector<std::int32_t> degrees = batch.model->allowed_degrees(batch.sp_max);
+  for (const std::int32_t degree : degrees) {
+    if ((tokens + degree - 1) / degree <= batch.token_budget || degree == degrees.back()) {
       least = std::min(least, share(*batch.model, tokens, degree) * degree);
     }
   }

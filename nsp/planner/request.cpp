@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "nsp/base/error.h"
+#include "nsp/plan/way.h"
 
 namespace nsp {
 namespace {
@@ -22,6 +23,28 @@ constexpr Named kPlanners[] = {{"nsp", PlannerKind::kNsp},
                                {"megatron-dcp", PlannerKind::kMegatron},
                                {"static", PlannerKind::kStatic},
                                {"static-tokens", PlannerKind::kStatic, Balance::kTokens}};
+
+struct NamedBackends {
+  std::string_view name;
+  std::vector<Backend> backends;
+};
+
+const std::vector<NamedBackends>& named_backends() {
+  static const std::vector<NamedBackends> names = {
+      {"ulysses", {Backend::kUlysses}},
+      {"gather", {Backend::kGather}},
+      {"ring", {Backend::kRing}},
+      {"usp-ring", {Backend::kUspRing}},
+      {"usp-gather", {Backend::kUspGather}},
+      {"usp", {Backend::kUspRing, Backend::kUspGather}},
+      {"all",
+       {Backend::kUlysses,
+        Backend::kGather,
+        Backend::kRing,
+        Backend::kUspRing,
+        Backend::kUspGather}}};
+  return names;
+}
 
 std::string joined(const std::vector<std::int32_t>& values) {
   std::string text;
@@ -51,6 +74,43 @@ void check_range(const char* field, std::int64_t value, std::int64_t least, std:
   if (value < least || value > most) {
     bad_input(
         field, value, "must be from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+}
+
+// The largest degree needs a way: ulysses divides the heads, gather and ring do not care, usp needs
+// several hosts. Planners other than nsp know ulysses only.
+void check_largest_degree(const PlanRequest& request,
+                          const ModelShape& shape,
+                          std::int32_t ranks_per_host) {
+  const bool search = request.planner == "nsp";
+  const std::vector<Backend> backends =
+      search ? parse_backends(request) : std::vector{Backend::kUlysses};
+  std::vector<std::int32_t> allowed;
+  const WayLimits limits{
+      .heads = shape.heads, .ranks_per_host = ranks_per_host, .sp_max = request.sp_max};
+  for (const Way& way : allowed_ways(limits, backends)) {
+    if (allowed.empty() || allowed.back() != way.degree) {
+      allowed.push_back(way.degree);
+    }
+  }
+  if (allowed.back() != request.sp_max) {
+    bad_input("sp_max",
+              request.sp_max,
+              "does not divide the " + std::to_string(shape.heads) + " query heads of " +
+                  shape.name + "; allowed: " + joined(allowed));
+  }
+}
+
+void check_experts(const PlanRequest& request, const ModelShape& shape) {
+  const bool power = request.ep >= 1 && (request.ep & (request.ep - 1)) == 0;
+  if (!power || request.world % request.ep != 0) {
+    bad_input("ep",
+              request.ep,
+              "must be a power of two that divides the world of " + std::to_string(request.world) +
+                  " ranks");
+  }
+  if (request.ep > 1 && shape.experts == 0) {
+    bad_input("ep", request.ep, "must be 1: " + shape.name + " has no experts");
   }
 }
 
@@ -89,6 +149,28 @@ std::vector<std::string> planner_names() {
   return names;
 }
 
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const NamedBackends& named : named_backends()) {
+    names.emplace_back(named.name);
+  }
+  return names;
+}
+
+std::vector<Backend> parse_backends(const PlanRequest& request) {
+  std::vector<Backend> backends;
+  for (const std::string& name : request.backends) {
+    const auto named = std::ranges::find(named_backends(), name, &NamedBackends::name);
+    if (named == named_backends().end()) {
+      bad_input("backends",
+                "'" + name + "'",
+                "must be ulysses, gather, ring, usp-ring, usp-gather, usp or all");
+    }
+    backends.insert(backends.end(), named->backends.begin(), named->backends.end());
+  }
+  return backends;
+}
+
 OverLength parse_over_length(const std::string& name) {
   if (name == "error") {
     return OverLength::kError;
@@ -102,23 +184,19 @@ OverLength parse_over_length(const std::string& name) {
   bad_input("over_length", "'" + name + "'", "must be error, skip or truncate");
 }
 
-void check(const PlanRequest& request, const ModelShape& shape) {
+void check(const PlanRequest& request, const ModelShape& shape, std::int32_t ranks_per_host) {
   check_range("world", request.world, 1, kMostRanks);
   check_tree(request.world, request.sp_max);
-  const std::vector<std::int32_t> allowed = allowed_degrees(shape.heads, request.sp_max);
-  if (allowed.back() != request.sp_max) {
-    bad_input("sp_max",
-              request.sp_max,
-              "does not divide the " + std::to_string(shape.heads) + " query heads of " +
-                  shape.name + "; allowed: " + joined(allowed));
-  }
   check_range("ranks_per_host", request.ranks_per_host, 0, request.world);
   if (request.ranks_per_host > 0 && request.world % request.ranks_per_host != 0) {
     bad_input("ranks_per_host",
               request.ranks_per_host,
               "must divide the world of " + std::to_string(request.world) + " ranks");
   }
+  check_largest_degree(request, shape, ranks_per_host);
+  check_experts(request, shape);
   check_range("token_budget", request.token_budget, 0, kMaxTokens);
+  check_range("byte_budget", request.byte_budget, 0, INT64_MAX);
   check_range("prefix", request.prefix, 0, kMostRanks);
   check_range("beam", request.beam, 1, 1 << 16);
   if (request.effort != "fast" && request.effort != "default" && request.effort != "thorough") {

@@ -32,7 +32,7 @@ std::int64_t least_alone(const LengthCost& cost) {
 }  // namespace
 
 RoundEstimate::RoundEstimate(const Problem& batch, std::int64_t rounds) : batch_(batch) {
-  const std::vector<std::int32_t> degrees = batch.model->allowed_degrees(batch.sp_max);
+  const std::vector<Way> ways = batch.model->allowed_ways(batch.sp_max, batch.backends);
   const std::vector<Sequence>& sequences = batch.sequences;
   const Passes dense = batch.model->dense(sum_tokens(sequences));
   Passes all = dense;
@@ -49,7 +49,7 @@ RoundEstimate::RoundEstimate(const Problem& batch, std::int64_t rounds) : batch_
   LengthCost cost;
   for (const Sequence& sequence : sequences) {
     if (sequence.tokens != cost.tokens) {
-      cost = length_cost(*batch.model, sequence.tokens, degrees, batch.token_budget);
+      cost = length_cost(*batch.model, sequence.tokens, ways, batch.token_budget);
     }
     area_.push_back(cheapest(cost));
     if (area_.back() > mean / 6 && long_.size() + 1 == area_.size()) {

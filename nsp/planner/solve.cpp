@@ -53,20 +53,13 @@ Rounds by_algorithm1(const Problem& batch, const PlanRequest& request) {
   return plan_rounds(batch, [&](const Problem& problem) { return algorithm1(problem, options); });
 }
 
-std::vector<Node> nodes_of(const Solution& solution) {
-  std::vector<Node> nodes;
-  for (const Placement& placement : solution.placements) {
-    nodes.push_back(placement.node);
-  }
-  return nodes;
-}
-
 std::int64_t bound_of(const Problem& batch) {
   std::vector<std::int64_t> tokens;
   for (const Sequence& sequence : batch.sequences) {
     tokens.push_back(sequence.tokens);
   }
-  return lower_bound(*batch.model, tokens, batch.world, batch.sp_max, batch.token_budget);
+  return lower_bound(
+      *batch.model, tokens, batch.world, batch.sp_max, batch.token_budget, batch.backends);
 }
 
 // More rounds than the budget asks for, where the plan is far from the bound: must win the layer
@@ -91,11 +84,14 @@ void try_more_rounds(const Problem& batch,
 // One round, if it keeps the budget, else as many as pay.
 Rounds own_rounds(const Problem& batch,
                   const NspEffort& effort,
-                  const std::vector<std::vector<Node>>& starts) {
+                  std::int64_t bound,
+                  const std::vector<std::vector<Placement>>& starts) {
   const std::int64_t fewest =
       least_rounds(sum_tokens(batch.sequences), batch.world, batch.token_budget);
   if (fewest == 1) {
-    Rounds one = {nsp_round(batch, effort, starts)};
+    NspEffort whole = effort;
+    whole.bound = bound;
+    Rounds one = {nsp_round(batch, whole, starts)};
     if (all_feasible(one)) {
       return one;
     }
@@ -109,18 +105,18 @@ Rounds own_rounds(const Problem& batch,
 
 // Baselines that take one round are starts; all are rivals: the result is never worse than any. At
 // the bound only fewer bytes can be won.
-Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
+Rounds by_ulysses(const Problem& batch, const PlanRequest& request) {
   NspEffort effort = nsp_effort(request.effort);
   if (!effort.baselines) {
-    return own_rounds(batch, effort, {});
+    return own_rounds(batch, effort, 0, {});
   }
   const std::int64_t bound = bound_of(batch);
   Rounds best;
-  std::vector<std::vector<Node>> starts;
+  std::vector<std::vector<Placement>> starts;
   const auto optimal = [&] { return all_feasible(best) && total_load(best) <= bound; };
   const auto start_from = [&](Rounds rival) {
     if (rival.size() == 1) {
-      starts.push_back(nodes_of(rival.front()));
+      starts.push_back(rival.front().placements);
     }
     keep_better(best, std::move(rival));
   };
@@ -133,7 +129,7 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
     effort.targets = 0;
     effort.parts.clear();
   }
-  Rounds own = own_rounds(batch, effort, starts);
+  Rounds own = own_rounds(batch, effort, bound, starts);
   if (!better(best, own)) {  // at an equal load it moves fewer bytes
     best = std::move(own);
   }
@@ -141,6 +137,34 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
   if (!optimal()) {
     keep_better(best, megatron_dcp(batch, all_feasible(best) ? total_load(best) : INT64_MAX));
   }
+  return best;
+}
+
+// Other backends than ulysses: its plan is a start where it is allowed, so more ways are never
+// worse.
+Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
+  if (batch.backends == std::vector{Backend::kUlysses}) {
+    return by_ulysses(batch, request);
+  }
+  const NspEffort effort = nsp_effort(request.effort);
+  Rounds best;
+  std::vector<std::vector<Placement>> starts;
+  Problem heads = batch;
+  heads.backends = {Backend::kUlysses};
+  heads.sp_max = batch.model->allowed_degrees(batch.sp_max).back();
+  const bool fits = batch.sequences.front().tokens <= heads.sp_max * batch.token_budget;
+  if (fits && std::ranges::count(batch.backends, Backend::kUlysses) > 0) {
+    best = by_ulysses(heads, request);
+    if (best.size() == 1) {
+      starts.push_back(best.front().placements);
+    }
+  }
+  const std::int64_t bound = bound_of(batch);
+  Rounds own = own_rounds(batch, effort, bound, starts);
+  if (best.empty() || !better(best, own)) {
+    best = std::move(own);
+  }
+  try_more_rounds(batch, effort, bound, best);
   return best;
 }
 
