@@ -34,8 +34,9 @@ void keep_better(Rounds& best, Rounds other) {
 // Static with the degree of least load among those that hold every sequence.
 Rounds best_static(const Problem& batch, Balance balance) {
   Rounds best;
-  for (const std::int32_t degree : batch.model->allowed_degrees(batch.sp_max)) {
-    if ((batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
+  for (const std::int32_t degree : degrees(batch.sp_max)) {
+    if (!static_way(batch, degree) ||
+        (batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
       continue;
     }
     Rounds rounds = plan_rounds(
