@@ -131,12 +131,14 @@ void Deal::place(std::size_t next, Signed area) {
   }
   for (const DegreeCost& cost : longest_[next]->degrees) {
     const Signed with = area + cost.area;
-    for (std::size_t r = 0; r < rounds_.size(); ++r) {
+    const std::size_t open = rounds_.size();
+    std::size_t r = 0;
+    while (r < open) {  // by index: the rounds grow and shrink below
       const Round before = rounds_[r];
       rounds_[r] = {.lasts = std::max(before.lasts, cost.alone),
                     .ranks = before.ranks + cost.degree};
       place(next + 1, with);
-      rounds_[r] = before;
+      rounds_[r++] = before;
     }
     rounds_.push_back({.lasts = cost.alone, .ranks = cost.degree});
     place(next + 1, with);

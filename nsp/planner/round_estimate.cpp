@@ -222,7 +222,7 @@ std::int64_t RoundEstimate::packing(const RoundHand& hand, std::int64_t load) co
   }
   const std::int64_t room = batch_.world * batch_.token_budget;
   const std::int64_t crowded = std::max<std::int64_t>(0, 1000 * coarse / room - 600) * 6 / 10;
-  const std::int64_t fine =
+  const auto fine =
       static_cast<std::int64_t>(1000 * wide(fine_area) / wide(load * batch_.world + 1));
   return load / 1000 * (crowded + std::max<std::int64_t>(0, 80 - fine));
 }

@@ -98,10 +98,10 @@ Rounds own_rounds(const Problem& batch,
     }
   }
   Rounds joint = plan_jointly(batch, std::max<std::int64_t>(2, fewest), effort);
-  return joint.empty()
-             ? plan_rounds(batch,
-                           [&](const Problem& problem) { return nsp_round(problem, effort); })
-             : joint;
+  if (!joint.empty()) {
+    return joint;
+  }
+  return plan_rounds(batch, [&](const Problem& problem) { return nsp_round(problem, effort); });
 }
 
 // Baselines that take one round are starts; all are rivals: the result is never worse than any. At

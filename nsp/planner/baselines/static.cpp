@@ -44,8 +44,11 @@ std::optional<Way> static_way(const Problem& problem, std::int32_t degree) {
 
 Solution static_degree(const Problem& problem, std::int32_t degree, Balance balance) {
   CostTable costs(problem);
-  const Way how = static_way(problem, degree).value();
-  const auto way = static_cast<std::size_t>(std::ranges::find(costs.ways(), how, &TableWay::way) -
+  const std::optional<Way> how = static_way(problem, degree);
+  if (!how) {
+    return {};
+  }
+  const auto way = static_cast<std::size_t>(std::ranges::find(costs.ways(), *how, &TableWay::way) -
                                             costs.ways().begin());
   std::vector<Group> groups(static_cast<std::size_t>(problem.world / degree));
   std::vector<Placement> placements;
@@ -63,7 +66,7 @@ Solution static_degree(const Problem& problem, std::int32_t degree, Balance bala
     placements.push_back(place(problem.sequences[i].index,
                                problem.sequences[i].tokens,
                                static_cast<std::int32_t>(chosen) * degree,
-                               how));
+                               *how));
   }
   return score(problem, std::move(placements));
 }

@@ -19,7 +19,7 @@ enum class Balance : std::uint8_t { kCost, kTokens };
 // spans hosts, else ulysses. Nothing if none of them can.
 std::optional<Way> static_way(const Problem& problem, std::int32_t degree);
 
-// The degree has a way.
+// Infeasible and empty where the degree has no way.
 Solution static_degree(const Problem& problem,
                        std::int32_t degree,
                        Balance balance = Balance::kCost);
