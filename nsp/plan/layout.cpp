@@ -89,8 +89,7 @@ std::vector<Segment> rank_row(const Round& round, std::int32_t rank) {
 }
 
 std::int64_t owned_tokens(const Placement& placement, std::int32_t rank) {
-  check_contiguous(placement.backend);
-  return segment_of(placement, 0, rank).tokens();
+  return tokens_of(placement, rank - placement.node.first_rank);
 }
 
 std::vector<std::int64_t> rank_tokens(const Round& round, std::int32_t world) {

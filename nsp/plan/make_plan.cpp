@@ -35,7 +35,7 @@ void check_placement(const Placement& placement, const PlanSettings& settings) {
               "must be an aligned power of two up to sp_max inside the world");
   }
   if (placement.ulysses_degree < 1 || placement.node.degree % placement.ulysses_degree != 0) {
-    bad_input(sequence + ": ulysses_degree",
+    bad_input(name_of(placement) + ": ulysses_degree",
               placement.ulysses_degree,
               "must divide the degree, " + std::to_string(placement.node.degree));
   }

@@ -16,14 +16,33 @@ Signed as_signed(Wide value) {
   return static_cast<Signed>(value);
 }
 
+// The open lengths in one room: what does not depend on the price.
+struct Charged {
+  std::int64_t tokens = 0;
+  std::int64_t count = 0;
+  std::int64_t straddled = 0;         // least area outside H
+  std::vector<DegreeCost> degrees{};  // that fit, areas charged
+};
+
+std::vector<Charged> charge(const BatchArea& batch, std::int64_t room) {
+  std::vector<Charged> result;
+  for (const LengthCost& length : batch.open()) {
+    Charged& one = result.emplace_back(Charged{.tokens = length.tokens, .count = length.count});
+    one.straddled = least_straddled(length, room);
+    for (const DegreeCost& cost : length.degrees) {
+      if (cost.alone <= room) {
+        one.degrees.push_back(cost);
+        one.degrees.back().area = charged_area(cost, room);
+      }
+    }
+  }
+  return result;
+}
+
 // min(a, v L / B)
-std::int64_t least_price(const LengthCost& length,
-                         const BoundWorld& world,
-                         std::int64_t room,
-                         std::int64_t price) {
+std::int64_t least_price(const Charged& length, const BoundWorld& world, std::int64_t price) {
   const Wide tokens = wide(price) * wide(length.tokens) / wide(world.token_budget);
-  const std::int64_t area = least_straddled(length, room);
-  return tokens < wide(area) ? static_cast<std::int64_t>(tokens) : area;
+  return tokens < wide(length.straddled) ? static_cast<std::int64_t>(tokens) : length.straddled;
 }
 
 // Whether `excess(v)` is above 0 for some v of a grid, or near the best of it.
@@ -53,13 +72,10 @@ bool any_above(std::int64_t room, const std::function<Signed(std::int64_t)>& exc
 }
 
 // The least of a - degree (room - v); the length fits at some degree.
-Signed least_beyond(const LengthCost& length, std::int64_t room, std::int64_t price) {
+Signed least_beyond(const Charged& length, std::int64_t room, std::int64_t price) {
   Signed least = kFar;
   for (const DegreeCost& cost : length.degrees) {
-    if (cost.alone <= room) {
-      const Signed beyond = charged_area(cost, room) - Signed{cost.degree} * (room - price);
-      least = std::min(least, beyond);
-    }
+    least = std::min(least, cost.area - Signed{cost.degree} * (room - price));
   }
   return least;
 }
@@ -68,7 +84,7 @@ Signed least_beyond(const LengthCost& length, std::int64_t room, std::int64_t pr
 // degrees.
 class Deal {
  public:
-  Deal(const std::vector<const LengthCost*>& longest,
+  Deal(const std::vector<const Charged*>& longest,
        const BoundWorld& world,
        std::int64_t room,
        std::int64_t price)
@@ -88,7 +104,7 @@ class Deal {
   void place(std::size_t next, Signed area);
   void settle(Signed area);
 
-  const std::vector<const LengthCost*>& longest_;
+  const std::vector<const Charged*>& longest_;
   const BoundWorld& world_;
   std::int64_t room_;
   std::int64_t price_;
@@ -114,16 +130,15 @@ void Deal::place(std::size_t next, Signed area) {
     return;
   }
   for (const DegreeCost& cost : longest_[next]->degrees) {
-    if (cost.alone > room_) {
-      continue;
-    }
-    const Signed with = area + charged_area(cost, room_);
-    for (std::size_t r = 0; r < rounds_.size(); ++r) {
+    const Signed with = area + cost.area;
+    const std::size_t open = rounds_.size();
+    std::size_t r = 0;
+    while (r < open) {  // by index: the rounds grow and shrink below
       const Round before = rounds_[r];
       rounds_[r] = {.lasts = std::max(before.lasts, cost.alone),
                     .ranks = before.ranks + cost.degree};
       place(next + 1, with);
-      rounds_[r] = before;
+      rounds_[r++] = before;
     }
     rounds_.push_back({.lasts = cost.alone, .ranks = cost.degree});
     place(next + 1, with);
@@ -134,10 +149,11 @@ void Deal::place(std::size_t next, Signed area) {
 }  // namespace
 
 bool refuted_in_one(const BatchArea& batch, const BoundWorld& world, std::int64_t room) {
+  const std::vector<Charged> open = charge(batch, room);
   return any_above(room, [&](std::int64_t price) {
     Signed sum = as_signed(batch.settled_price(room, price));
-    for (const LengthCost& length : batch.open()) {
-      const Signed outside = least_price(length, world, room, price);
+    for (const Charged& length : open) {
+      const Signed outside = least_price(length, world, price);
       sum += length.count * std::max(outside, least_beyond(length, room, price));
     }
     return sum - Signed{world.world} * price;
@@ -145,22 +161,23 @@ bool refuted_in_one(const BatchArea& batch, const BoundWorld& world, std::int64_
 }
 
 bool refuted_in_several(const BatchArea& batch, const BoundWorld& world, std::int64_t room) {
-  std::vector<const LengthCost*> longest;
-  for (const LengthCost& length : batch.open()) {
+  const std::vector<Charged> open = charge(batch, room);
+  std::vector<const Charged*> longest;
+  for (const Charged& length : open) {
     for (std::int64_t i = 0; i < length.count && longest.size() < kDealt; ++i) {
       longest.push_back(&length);
     }
   }
   return any_above(room, [&](std::int64_t price) {
     Signed others = as_signed(batch.settled_price(room, price)) - Signed{world.world} * room;
-    for (const LengthCost& length : batch.open()) {
-      others += Signed{length.count} * least_price(length, world, room, price);
+    for (const Charged& length : open) {
+      others += Signed{length.count} * least_price(length, world, price);
     }
     Signed most = -kFar;
     for (std::size_t count = 1; count <= longest.size(); ++count) {
-      others -= least_price(*longest[count - 1], world, room, price);
-      const std::vector<const LengthCost*> dealt(longest.begin(),
-                                                 longest.begin() + static_cast<long>(count));
+      others -= least_price(*longest[count - 1], world, price);
+      const std::vector<const Charged*> dealt(longest.begin(),
+                                              longest.begin() + static_cast<std::ptrdiff_t>(count));
       most = std::max(most, others + Deal(dealt, world, room, price).least());
     }
     return most;

@@ -16,7 +16,7 @@ class DealSearch {
  public:
   DealSearch(const RoundEstimate& estimate, const Hands& hands)
       : estimate_(estimate), hands_(estimate.hands_of(hands)), random_(kSeed) {
-    for (const RoundHand& hand : hands_) {
+    for (RoundHand& hand : hands_) {
       steps_.push_back(estimate_.step(hand));
       sum_ += steps_.back();
       excess_ += excess(hand);

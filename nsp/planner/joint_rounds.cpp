@@ -53,7 +53,7 @@ std::vector<Candidate> candidates(const Problem& batch,
 
 NspEffort part_of(const NspEffort& effort, std::int64_t part) {
   return {.targets = 2,
-          .parts = {effort.parts.front()},
+          .parts = {effort.parts.empty() ? 6 : effort.parts.front()},
           .skeleton = effort.skeleton / part,
           .search = effort.search / part};
 }

@@ -185,7 +185,7 @@ NspEffort nsp_effort(const std::string& name) {
             .skeleton = 400'000,
             .search = 150'000,
             .baselines = true,
-            .split_percent = 4,
+            .split_percent = 5,
             .trials = 96,
             .more_rounds = 1,
             .looks = 1};

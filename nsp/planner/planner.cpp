@@ -21,12 +21,6 @@ std::vector<std::vector<Placement>> placements(std::vector<Solution> rounds) {
   return result;
 }
 
-// Planners other than the search run ulysses above leaves.
-std::vector<Backend> backends_of(const PlanRequest& request, const Choice& choice) {
-  return choice.kind == PlannerKind::kNsp ? parse_backends(request)
-                                          : std::vector{Backend::kUlysses};
-}
-
 double bound_seconds(const Problem& batch, const Plan& plan) {
   std::vector<std::int64_t> tokens;
   for (const Sequence& sequence : batch.sequences) {

@@ -25,7 +25,7 @@ struct Problem {
   std::int32_t sp_max = 1;
   std::int64_t token_budget = 0;
   std::vector<Sequence> sequences;  // longest first
-  // What the search may use beside local; baselines know ulysses only.
+  // What may be used beside local; baselines but static know ulysses only.
   std::vector<Backend> backends = {Backend::kUlysses};
 };
 

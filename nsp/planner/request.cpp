@@ -15,6 +15,7 @@ struct Named {
   std::string_view name;
   PlannerKind kind;
   Balance balance = Balance::kCost;
+  bool usp = false;
 };
 
 constexpr Named kPlanners[] = {{"nsp", PlannerKind::kNsp},
@@ -22,7 +23,8 @@ constexpr Named kPlanners[] = {{"nsp", PlannerKind::kNsp},
                                {"nsp-2l", PlannerKind::kTwoLevel},
                                {"megatron-dcp", PlannerKind::kMegatron},
                                {"static", PlannerKind::kStatic},
-                               {"static-tokens", PlannerKind::kStatic, Balance::kTokens}};
+                               {"static-tokens", PlannerKind::kStatic, Balance::kTokens},
+                               {"static-usp", PlannerKind::kStatic, Balance::kCost, true}};
 
 struct NamedBackends {
   std::string_view name;
@@ -77,14 +79,13 @@ void check_range(const char* field, std::int64_t value, std::int64_t least, std:
   }
 }
 
-// The largest degree needs a way: ulysses divides the heads, gather and ring do not care, usp needs
-// several hosts. Planners other than nsp know ulysses only.
+// The largest degree, and one that is given, need a way: ulysses divides the heads, gather and ring
+// do not care, usp needs several hosts.
 void check_largest_degree(const PlanRequest& request,
                           const ModelShape& shape,
                           std::int32_t ranks_per_host) {
-  const bool search = request.planner == "nsp";
-  const std::vector<Backend> backends =
-      search ? parse_backends(request) : std::vector{Backend::kUlysses};
+  const Choice choice = parse_planner(request);
+  const std::vector<Backend> backends = backends_of(request, choice);
   std::vector<std::int32_t> allowed;
   const WayLimits limits{
       .heads = shape.heads, .ranks_per_host = ranks_per_host, .sp_max = request.sp_max};
@@ -98,6 +99,11 @@ void check_largest_degree(const PlanRequest& request,
               request.sp_max,
               "does not divide the " + std::to_string(shape.heads) + " query heads of " +
                   shape.name + "; allowed: " + joined(allowed));
+  }
+  if (choice.degree > 0 && std::ranges::find(allowed, choice.degree) == allowed.end()) {
+    bad_input("planner",
+              "'" + request.planner + "'",
+              "cannot run at this degree; allowed: " + joined(allowed));
   }
 }
 
@@ -129,7 +135,7 @@ std::string too_long(const Sequence& sequence,
 [[noreturn]] void unknown_planner(const std::string& name) {
   std::string allowed;
   for (const std::string& one : planner_names()) {
-    allowed += one + (one == "static-tokens:K" ? "" : ", ");
+    allowed += one + (one == "static-usp:K" ? "" : ", ");
   }
   bad_input("planner", "'" + name + "'", "must be one of " + allowed + " (K: a degree)");
 }
@@ -169,6 +175,14 @@ std::vector<Backend> parse_backends(const PlanRequest& request) {
     backends.insert(backends.end(), named->backends.begin(), named->backends.end());
   }
   return backends;
+}
+
+std::vector<Backend> backends_of(const PlanRequest& request, const Choice& choice) {
+  if (choice.kind == PlannerKind::kNsp) {
+    return parse_backends(request);
+  }
+  return choice.usp ? std::vector{Backend::kUlysses, Backend::kUspRing}
+                    : std::vector{Backend::kUlysses};
 }
 
 OverLength parse_over_length(const std::string& name) {
@@ -213,7 +227,7 @@ Choice parse_planner(const PlanRequest& request) {
   if (named == std::end(kPlanners) || (given && named->kind != PlannerKind::kStatic)) {
     unknown_planner(name);
   }
-  Choice choice{.kind = named->kind, .balance = named->balance};
+  Choice choice{.kind = named->kind, .balance = named->balance, .usp = named->usp};
   if (!given) {
     return choice;
   }

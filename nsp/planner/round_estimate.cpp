@@ -8,7 +8,7 @@ namespace nsp {
 namespace {
 
 constexpr std::uint32_t kLong = UINT32_MAX;
-constexpr std::int64_t kPrices = 8;
+constexpr std::int64_t kPrices = 6;
 constexpr std::int64_t kPlay = 16;  // a part of the token budget
 constexpr unsigned kPartBits = 16;
 constexpr std::int64_t kParts = std::int64_t{1} << kPartBits;
@@ -165,7 +165,7 @@ bool RoundEstimate::fits(const RoundHand& hand,
   return true;
 }
 
-std::int64_t RoundEstimate::load(const RoundHand& hand) const {
+std::int64_t RoundEstimate::load(RoundHand& hand) const {
   std::int64_t area = 0;
   std::int64_t low = 0;
   for (const std::int64_t sum : hand.area) {
@@ -186,15 +186,30 @@ std::int64_t RoundEstimate::load(const RoundHand& hand) const {
   for (const std::uint32_t sequence : hand.longs) {
     filled.push_back((tokens(sequence) << kPartBits) / budget);
   }
-  std::int64_t high = low;
-  for (std::int64_t step = low / 64 + 1; !fits(hand, high, filled); step *= 2) {
-    low = high;
-    high += step;
+  // From the last estimate on, up or down until one fits and one does not.
+  std::int64_t high = std::max(low, hand.room);
+  std::int64_t step = high / 256 + 1;
+  if (fits(hand, high, filled)) {
+    for (; high > low; step *= 2) {
+      const std::int64_t lower = std::max(low, high - step);
+      if (!fits(hand, lower, filled)) {
+        low = lower;
+        break;
+      }
+      high = lower;
+    }
+  } else {
+    do {
+      low = high;
+      high += step;
+      step *= 2;
+    } while (!fits(hand, high, filled));
   }
   while (high - low > high / 1024 + 1) {
     const std::int64_t middle = low + (high - low) / 2;
     (fits(hand, middle, filled) ? high : low) = middle;
   }
+  hand.room = high;
   return high + packing(hand, high) + batch_.model->dense_fixed().sum();
 }
 
@@ -207,12 +222,12 @@ std::int64_t RoundEstimate::packing(const RoundHand& hand, std::int64_t load) co
   }
   const std::int64_t room = batch_.world * batch_.token_budget;
   const std::int64_t crowded = std::max<std::int64_t>(0, 1000 * coarse / room - 600) * 6 / 10;
-  const std::int64_t fine =
+  const auto fine =
       static_cast<std::int64_t>(1000 * wide(fine_area) / wide(load * batch_.world + 1));
   return load / 1000 * (crowded + std::max<std::int64_t>(0, 80 - fine));
 }
 
-std::int64_t RoundEstimate::step(const RoundHand& hand) const {
+std::int64_t RoundEstimate::step(RoundHand& hand) const {
   if (hand.tokens == 0) {
     return 0;
   }

@@ -24,6 +24,7 @@ struct RoundHand {
   std::vector<std::int64_t> area;                  // of a class
   std::vector<std::int64_t> class_tokens;
   std::int64_t tokens = 0;
+  std::int64_t room = 0;  // the last estimate, where the next begins
 };
 
 class RoundEstimate {
@@ -45,10 +46,10 @@ class RoundEstimate {
   std::int64_t most_tokens() const { return most_tokens_; }
 
   // Nanoseconds of the round in a whole step: all layers and FSDP traffic; 0 for an empty hand.
-  std::int64_t step(const RoundHand& hand) const;
+  std::int64_t step(RoundHand& hand) const;
 
  private:
-  std::int64_t load(const RoundHand& hand) const;
+  std::int64_t load(RoundHand& hand) const;
   std::int64_t packing(const RoundHand& hand, std::int64_t load) const;
   bool fits(const RoundHand& hand,
             std::int64_t room,

@@ -34,8 +34,9 @@ void keep_better(Rounds& best, Rounds other) {
 // Static with the degree of least load among those that hold every sequence.
 Rounds best_static(const Problem& batch, Balance balance) {
   Rounds best;
-  for (const std::int32_t degree : batch.model->allowed_degrees(batch.sp_max)) {
-    if ((batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
+  for (const std::int32_t degree : degrees(batch.sp_max)) {
+    if (!static_way(batch, degree) ||
+        (batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
       continue;
     }
     Rounds rounds = plan_rounds(
@@ -72,7 +73,10 @@ void try_more_rounds(const Problem& batch,
       total_load(best) <= bound + bound / 100 * effort.split_percent) {
     return;
   }
-  Rounds more = plan_jointly(batch, 2, effort);
+  NspEffort just_two = effort;
+  just_two.more_rounds = 0;
+  just_two.trials /= 2;
+  Rounds more = plan_jointly(batch, 2, just_two);
   if (!more.empty() && better(more, best) && total_step(batch, more) < total_step(batch, best)) {
     best = std::move(more);
   }
@@ -94,10 +98,10 @@ Rounds own_rounds(const Problem& batch,
     }
   }
   Rounds joint = plan_jointly(batch, std::max<std::int64_t>(2, fewest), effort);
-  return joint.empty()
-             ? plan_rounds(batch,
-                           [&](const Problem& problem) { return nsp_round(problem, effort); })
-             : joint;
+  if (!joint.empty()) {
+    return joint;
+  }
+  return plan_rounds(batch, [&](const Problem& problem) { return nsp_round(problem, effort); });
 }
 
 // Baselines that take one round are starts; all are rivals: the result is never worse than any. At

@@ -140,7 +140,7 @@ TEST(Plan, BadRequestsAreOneSentence) {
             "token_budget -1:");
   EXPECT_EQ(message({.lengths = {3}, .planner = "fast"}),
             "planner 'fast': must be one of nsp, algorithm1, nsp-2l, megatron-dcp, static, "
-            "static-tokens, static:K, static-tokens:K (K: a degree)");
+            "static-tokens, static-usp, static:K, static-tokens:K, static-usp:K (K: a degree)");
   EXPECT_EQ(message({.lengths = {3}, .world = 4, .sp_max = 4, .planner = "static:8"}),
             "planner 'static:8': the degree must be one of 1, 2, 4");
   EXPECT_EQ(message({.lengths = {3}, .planner = "static:2x"}).substr(0, 19), "planner 'static:2x'");

@@ -49,6 +49,22 @@ TEST(Static, ByTokensGoesWhereTheFewestTokensAre) {
   EXPECT_LE(static_degree(problem, 1).load, solution.load);
 }
 
+TEST(Static, UspIsUlyssesInsideAHostAndARingBetween) {
+  const ModelShape shape = find_model("qwen3-30b-a3b");
+  const CostModel model(shape, find_profile(shape, "h200"), 4);
+  Problem problem = problem_of(model, 16, 16, 100000, {90000, 40000, 8000});
+  problem.backends = {Backend::kUlysses, Backend::kUspRing};
+  for (const Placement& placement : static_degree(problem, 8).placements) {
+    EXPECT_EQ(placement.backend, Backend::kUspRing);
+    EXPECT_EQ(placement.ulysses_degree, 4);
+  }
+  for (const Placement& placement : static_degree(problem, 4).placements) {
+    EXPECT_EQ(placement.backend, Backend::kUlysses);
+  }
+  problem.backends = {Backend::kUspRing};
+  EXPECT_FALSE(static_way(problem, 2).has_value());
+}
+
 // Attention work of each group: sums of L^2.
 std::vector<double> works(const Solution& solution, std::int32_t world, std::int32_t degree) {
   std::vector<double> result(static_cast<std::size_t>(world / degree), 0);
