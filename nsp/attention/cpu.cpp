@@ -106,6 +106,13 @@ class CpuAttention final : public AttentionKernel {
       begin += length;
     }
   }
+
+  // Results of one sequence, before they are written to their rows; ATen's blocks of scores (under
+  // a megabyte a thread) are not counted.
+  std::int64_t workspace_bytes(const LaunchShape& shape, bool backward) const override {
+    const std::int64_t heads = shape.heads + (backward ? 2 * shape.kv_heads : 0);
+    return shape.longest * heads * shape.head_dim * shape.value_bytes;
+  }
 };
 
 }  // namespace

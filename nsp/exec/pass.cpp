@@ -3,8 +3,11 @@
 #include "nsp/exec/pass.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <ATen/ops/empty.h>
+
+#include "nsp/exec/range.h"
 
 namespace nsp {
 namespace {
@@ -19,10 +22,13 @@ Tensor rows(const Tensor& x, const Block& block) {
 // Walks the issue order; what comes back at the end of each block is waited for last, so it travels
 // behind the compute of the others.
 template <class State>
-void run(const ProgramRound& round, std::vector<State>& states) {
+void run(const ProgramRound& round, std::vector<State>& states, Progress::Pass at) {
+  constexpr bool kForward = std::is_same_v<State, ForwardState>;
   for (const Step& step : round.steps) {
     const LevelBackend& backend = *round.blocks[step.block];
     State& state = states[step.block];
+    at.enter(static_cast<Stage>(step.phase), backend.block().degree);
+    const Range range(kForward ? step.forward_range : step.backward_range);
     switch (step.phase) {
       case Phase::kPrologue:
         backend.prologue(state);
@@ -35,9 +41,15 @@ void run(const ProgramRound& round, std::vector<State>& states) {
         break;
     }
   }
+  const Range range(kForward ? "nsp finish fwd" : "nsp finish bwd");
   for (std::size_t i = 0; i < states.size(); ++i) {
+    at.enter(Stage::kFinish, round.blocks[i]->block().degree);
     round.blocks[i]->finish(states[i]);
   }
+}
+
+Progress& progress_of(const Pass& pass) {
+  return pass.program->world().communicator->progress;
 }
 
 bool keeps_rows(const ProgramRound& round) {
@@ -61,7 +73,7 @@ Tensor run_forward(
                       .out = rows(out, block),
                       .scale = pass.scale});
   }
-  run(round, states);
+  run(round, states, {progress_of(pass), pass.round, /*backward=*/false});
   if (keeps_rows(round)) {
     kept = {q, k, v, out};
   } else {
@@ -98,7 +110,7 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
     state.scale = pass.scale;
     state.saved = {.qkv = kept[4 + 3 * i], .out = kept[5 + 3 * i], .lse = kept[6 + 3 * i]};
   }
-  run(round, states);
+  run(round, states, {progress_of(pass), pass.round, /*backward=*/true});
   return gradients;
 }
 

@@ -1,6 +1,7 @@
 #include "nsp/exec/program.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <mutex>
 #include <string>
@@ -54,7 +55,14 @@ std::vector<Step> make_steps(const std::vector<Issue>& order,
   for (const Issue& issue : order) {
     // The leaf is not among the degrees: its index is the one past the end.
     const auto block = std::ranges::find(degrees, issue.degree) - degrees.begin();
-    steps.push_back({issue.phase, static_cast<std::size_t>(block)});
+    const std::string range = fmt::format("nsp d{} {} {}",
+                                          issue.degree,
+                                          issue.degree == 1 ? "local" : "ulysses",
+                                          name(static_cast<Stage>(issue.phase)));
+    steps.push_back({.phase = issue.phase,
+                     .block = static_cast<std::size_t>(block),
+                     .forward_range = range + " fwd",
+                     .backward_range = range + " bwd"});
   }
   return steps;
 }
