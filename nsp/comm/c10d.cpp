@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <ATen/ops/empty.h>
 #include <c10/core/Event.h>
@@ -59,11 +60,36 @@ class Queue {
   std::optional<c10::Stream> stream_;
 };
 
-void let_wait(const c10::Stream& waiting, const c10::Stream& working) {
-  c10::Event event(working.device_type());
-  event.record(working);
-  event.block(waiting);
-}
+// Device events, used again and again: making one costs the host as much as recording it.
+class Events {
+ public:
+  // An event that marks the work on `stream` up to now.
+  c10::Event record(const c10::Stream& stream) {
+    c10::Event event = take(stream.device_type());
+    event.record(stream);
+    return event;
+  }
+  // `waiting` waits for the event, which may be recorded anew afterwards.
+  void block(c10::Event event, const c10::Stream& waiting) {
+    event.block(waiting);
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(std::move(event));
+  }
+
+ private:
+  c10::Event take(c10::DeviceType type) {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) {
+      return c10::Event(type);
+    }
+    c10::Event event = std::move(free_.back());
+    free_.pop_back();
+    return event;
+  }
+
+  std::mutex mutex_;
+  std::vector<c10::Event> free_;
+};
 
 c10::Stream current_stream(at::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
@@ -72,11 +98,13 @@ c10::Stream current_stream(at::Device device) {
 class C10dPending final : public Pending {
  public:
   C10dPending(c10::intrusive_ptr<c10d::Work> work,
+              Events& events,
               std::optional<c10::Event> done,
               at::Tensor sent,
               at::Tensor received,
               Place place)
       : work_(std::move(work)),
+        events_(events),
         done_(std::move(done)),
         sent_(std::move(sent)),
         received_(std::move(received)),
@@ -87,7 +115,8 @@ class C10dPending final : public Pending {
   at::Tensor wait() override {
     try {
       if (done_) {
-        done_->block(current_stream(received_.device()));
+        events_.block(std::move(*done_), current_stream(received_.device()));
+        done_.reset();
       } else {
         work_->wait();
       }
@@ -100,6 +129,7 @@ class C10dPending final : public Pending {
 
  private:
   c10::intrusive_ptr<c10d::Work> work_;
+  Events& events_;
   std::optional<c10::Event> done_;
   at::Tensor sent_;
   at::Tensor received_;
@@ -131,7 +161,7 @@ class C10dCommunicator final : public Communicator {
                                     std::vector<std::int64_t> send_counts,
                                     std::vector<std::int64_t> receive_counts,
                                     const Purpose& purpose) override {
-    if (!rows.is_cpu() && group_->getBackendName() != "nccl") {
+    if (!rows.is_cpu() && !moves_device_memory_) {
       const at::Device device = rows.device();
       auto host = exchange(rows.cpu(), std::move(send_counts), std::move(receive_counts), purpose);
       return std::make_unique<StagedPending>(std::move(host), device);
@@ -147,27 +177,24 @@ class C10dCommunicator final : public Communicator {
       options.asyncOp = !stream.has_value();
       c10::OptionalStreamGuard guard;
       if (stream) {
-        let_wait(*stream, current_stream(rows.device()));
+        events_.block(events_.record(current_stream(rows.device())), *stream);
         guard.reset_stream(*stream);
       }
-      auto work = group_->alltoall_base(received, rows, receive_counts, send_counts, options);
+      // The backend itself: the group would pass the same call through the dispatcher.
+      auto work = group_->getBackend(rows.device().type())
+                      ->alltoall_base(received, rows, receive_counts, send_counts, options);
+      std::optional<c10::Event> done;
+      if (stream) {
+        done = events_.record(*stream);
+      }
       return std::make_unique<C10dPending>(
-          std::move(work), done_event(stream), std::move(rows), std::move(received), place);
+          std::move(work), events_, std::move(done), std::move(rows), std::move(received), place);
     } catch (const std::exception& cause) {
       place.fail(cause);
     }
   }
 
  private:
-  static std::optional<c10::Event> done_event(const std::optional<c10::Stream>& stream) {
-    if (!stream) {
-      return std::nullopt;
-    }
-    c10::Event event(stream->device_type());
-    event.record(*stream);
-    return event;
-  }
-
   void count(const at::Tensor& rows, const std::vector<std::int64_t>& send_counts) {
     const std::int64_t all = rows.size(0);
     const std::int64_t own = send_counts[static_cast<std::size_t>(rank())];
@@ -178,7 +205,9 @@ class C10dCommunicator final : public Communicator {
   }
 
   Group group_;
+  bool moves_device_memory_ = group_->getBackendName() == "nccl";
   Queue queue_;
+  Events events_;
 };
 
 }  // namespace

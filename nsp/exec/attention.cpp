@@ -46,6 +46,7 @@ struct Attention : torch::autograd::Function<Attention> {
       throw Error(
           "nsp::attention has no second derivative: call backward without create_graph=True");
     }
+    const at::AutoDispatchBelowADInplaceOrView below;
     const auto call =
         c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
     // An output that the loss does not use arrives as zeros: the exchanges are issued all the same.

@@ -6,6 +6,8 @@
 
 #include <ATen/ops/empty.h>
 
+#include "nsp/exec/view.h"
+
 namespace nsp {
 namespace {
 
@@ -13,7 +15,7 @@ using at::Tensor;
 using Tensors = std::vector<Tensor>;
 
 Tensor rows(const Tensor& x, const Block& block) {
-  return x.narrow(0, block.begin, block.tokens);
+  return part(x, 0, block.begin, block.tokens);
 }
 
 // Walks the issue order; what comes back at the end of each block is waited for last, so it travels
@@ -53,6 +55,7 @@ Tensor run_forward(
   ++pass.program->world().attention_calls;
   Tensor out = at::empty(q.sizes(), q.options());
   std::vector<ForwardState> states;
+  states.reserve(round.blocks.size());
   for (const auto& backend : round.blocks) {
     const Block& block = backend->block();
     states.push_back({.q = rows(q, block),
@@ -82,6 +85,7 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
   };
   Tensors gradients = {gradient(dout.size(1)), gradient(kv_heads), gradient(kv_heads)};
   std::vector<BackwardState> states;
+  states.reserve(round.blocks.size());
   for (std::size_t i = 0; i < round.blocks.size(); ++i) {
     const LevelBackend& backend = *round.blocks[i];
     const Block& block = backend.block();
