@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <ATen/ops/empty.h>
 #include <c10/core/Event.h>
@@ -67,11 +68,38 @@ class Queue {
   std::optional<c10::Stream> stream_;
 };
 
-void let_wait(const c10::Stream& waiting, const c10::Stream& working) {
-  c10::Event event(working.device_type());
-  event.record(working);
-  event.block(waiting);
-}
+// Device events, used again and again: making one costs the host as much as recording it.
+class Events {
+ public:
+  // An event that marks the work on `stream` up to now. It is recorded anew only after its last
+  // owner is gone; who owns it may outlive this object.
+  std::shared_ptr<c10::Event> record(const c10::Stream& stream) {
+    std::unique_ptr<c10::Event> event = pool_->take(stream.device_type());
+    event->record(stream);
+    return {event.release(), [pool = pool_](c10::Event* used) { pool->give_back(used); }};
+  }
+
+ private:
+  struct Pool {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<c10::Event>> free;
+
+    std::unique_ptr<c10::Event> take(c10::DeviceType type) {
+      const std::scoped_lock lock(mutex);
+      if (free.empty()) {
+        return std::make_unique<c10::Event>(type);
+      }
+      std::unique_ptr<c10::Event> event = std::move(free.back());
+      free.pop_back();
+      return event;
+    }
+    void give_back(c10::Event* event) {
+      const std::scoped_lock lock(mutex);
+      free.emplace_back(event);
+    }
+  };
+  std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
+};
 
 c10::Stream current_stream(at::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
@@ -96,6 +124,7 @@ class C10dPending final : public Pending {
     try {
       if (done_) {
         done_->block(current_stream(received_.device()));
+        done_.reset();
       } else {
         const Progress::Waiting waiting(exchange_.communicator.progress);
         work_->wait();
@@ -141,7 +170,7 @@ class C10dCommunicator final : public Communicator {
                                     std::vector<std::int64_t> send_counts,
                                     std::vector<std::int64_t> receive_counts,
                                     const Purpose& purpose) override {
-    if (!rows.is_cpu() && group_->getBackendName() != "nccl") {
+    if (!rows.is_cpu() && !moves_device_memory_) {
       const at::Device device = rows.device();
       auto host =
           this->exchange(rows.cpu(), std::move(send_counts), std::move(receive_counts), purpose);
@@ -160,12 +189,19 @@ class C10dCommunicator final : public Communicator {
       options.asyncOp = !stream.has_value();
       c10::OptionalStreamGuard guard;
       if (stream) {
-        let_wait(*stream, current_stream(rows.device()));
+        events_.record(current_stream(rows.device()))->block(*stream);
         guard.reset_stream(*stream);
       }
-      auto work = group_->alltoall_base(received, rows, receive_counts, send_counts, options);
+      // The backend itself: the group would pass the same call through the dispatcher.
+      auto work = group_->getBackend(rows.device().type())
+                      ->alltoall_base(received, rows, receive_counts, send_counts, options);
+      std::shared_ptr<c10::Event> done;
+      if (stream) {
+        done = events_.record(*stream);
+        in_flight.add([done] { return is_done(*done); }, progress.place());
+      }
       return std::make_unique<C10dPending>(
-          std::move(work), done_event(stream), std::move(rows), std::move(received), exchange);
+          std::move(work), std::move(done), std::move(rows), std::move(received), exchange);
     } catch (const std::exception& cause) {
       exchange.fail(cause);
     }
@@ -184,16 +220,6 @@ class C10dCommunicator final : public Communicator {
   }
 
  private:
-  std::shared_ptr<c10::Event> done_event(const std::optional<c10::Stream>& stream) {
-    if (!stream) {
-      return nullptr;
-    }
-    auto event = std::make_shared<c10::Event>(stream->device_type());
-    event->record(*stream);
-    in_flight.add([event] { return is_done(*event); }, progress.place());
-    return event;
-  }
-
   // A device in error finishes nothing.
   static bool is_done(const c10::Event& event) {
     try {
@@ -213,7 +239,9 @@ class C10dCommunicator final : public Communicator {
   }
 
   Group group_;
+  bool moves_device_memory_ = group_->getBackendName() == "nccl";
   Queue queue_;
+  Events events_;
 };
 
 }  // namespace

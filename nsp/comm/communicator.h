@@ -20,7 +20,7 @@ struct Purpose {
   std::int32_t degree = 1;
 };
 
-// An exchange in flight. Keeps the sent and the received rows alive.
+// An exchange in flight. Keeps the sent and the received rows alive. Its communicator outlives it.
 class Pending {
  public:
   virtual ~Pending() = default;

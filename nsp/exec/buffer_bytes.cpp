@@ -16,16 +16,13 @@ namespace {
 // Bytes of one row, of the heads that a rank works on.
 struct RowBytes {
   std::int64_t query = 0;
-  std::int64_t kv = 0;   // k or v
   std::int64_t qkv = 0;  // all three
 };
 
 struct Sizes {
-  std::int64_t own = 0;       // k t
-  std::int64_t node = 0;      // T
-  std::int64_t sorted = 0;    // T, or 0 when nothing moves
-  std::int64_t repeated = 0;  // k t where KV heads are repeated, else 0
-  std::int64_t summed = 0;    // bytes of one tensor of summed KV gradients, else 0
+  std::int64_t own = 0;     // k t
+  std::int64_t node = 0;    // T
+  std::int64_t sorted = 0;  // T, or 0 when nothing moves
   RowBytes row;
 };
 
@@ -36,14 +33,7 @@ Sizes sizes_of(const Block& block, const Heads& heads, const ValueShape& value) 
   sizes.own = block.degree * block.tokens;
   sizes.node = std::accumulate(block.rank_tokens.begin(), block.rank_tokens.end(), std::int64_t{0});
   sizes.sorted = std::ranges::is_sorted(block.to_sequences) ? 0 : sizes.node;
-  sizes.row = {.query = split.query * head,
-               .kv = split.kv * head,
-               .qkv = (split.query + 2 * split.kv) * head};
-  if (split.copies > 1) {
-    sizes.repeated = sizes.own;
-    sizes.summed =
-        block.tokens * heads.kv * value.head_dim * std::max<std::int64_t>(value.bytes, 4);
-  }
+  sizes.row = {.query = split.query * head, .qkv = (split.query + 2 * split.kv) * head};
   return sizes;
 }
 
@@ -53,7 +43,7 @@ StageBytes forward_bytes(const Sizes& s, Stage stage) {
   const std::int64_t back = saved + (s.sorted + s.own) * s.row.query;
   switch (stage) {
     case Stage::kPrologue:
-      return {std::max(there, s.own * s.row.qkv + s.repeated * s.row.kv), there};
+      return {there, there};
     case Stage::kCompute:
       return {std::max({there, (s.node + s.sorted) * s.row.qkv, saved}), saved};
     case Stage::kEpilogue:
@@ -69,7 +59,6 @@ StageBytes backward_bytes(const Sizes& s, Stage stage) {
   const std::int64_t computed = s.node * s.row.qkv;
   const std::int64_t sent = s.sorted > 0 ? s.sorted * s.row.qkv : computed;
   const std::int64_t back = sent + s.own * s.row.qkv;
-  const std::int64_t rows = s.own * s.row.qkv;
   switch (stage) {
     case Stage::kPrologue:
       return {there, there};
@@ -77,9 +66,9 @@ StageBytes backward_bytes(const Sizes& s, Stage stage) {
       return {std::max({there, (s.node + s.sorted) * s.row.query, s.node * s.row.query + computed}),
               computed};
     case Stage::kEpilogue:
-      return {computed + s.sorted * s.row.qkv + rows, back};
+      return {computed + s.sorted * s.row.qkv + s.own * s.row.qkv, back};
     case Stage::kFinish:
-      return {std::max(back, rows + s.repeated * s.row.kv + s.summed), 0};
+      return {back, 0};
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 
 #include "nsp/exec/range.h"
+#include "nsp/exec/view.h"
 
 namespace nsp {
 namespace {
@@ -16,7 +17,7 @@ using at::Tensor;
 using Tensors = std::vector<Tensor>;
 
 Tensor rows(const Tensor& x, const Block& block) {
-  return x.narrow(0, block.begin, block.tokens);
+  return part(x, 0, block.begin, block.tokens);
 }
 
 // Walks the issue order; what comes back at the end of each block is waited for last, so it travels
@@ -65,13 +66,15 @@ Tensor run_forward(
   ++pass.program->world().attention_calls;
   Tensor out = at::empty(q.sizes(), q.options());
   std::vector<ForwardState> states;
+  states.reserve(round.blocks.size());
   for (const auto& backend : round.blocks) {
     const Block& block = backend->block();
     states.push_back({.q = rows(q, block),
                       .k = rows(k, block),
                       .v = rows(v, block),
                       .out = rows(out, block),
-                      .scale = pass.scale});
+                      .scale = pass.scale,
+                      .window = window_within(block, pass.window)});
   }
   run(round, states, {progress_of(pass), pass.round, /*backward=*/false});
   if (keeps_rows(round)) {
@@ -93,6 +96,7 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
   };
   Tensors gradients = {gradient(dout.size(1)), gradient(kv_heads), gradient(kv_heads)};
   std::vector<BackwardState> states;
+  states.reserve(round.blocks.size());
   for (std::size_t i = 0; i < round.blocks.size(); ++i) {
     const LevelBackend& backend = *round.blocks[i];
     const Block& block = backend.block();
@@ -108,6 +112,7 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
       state.out = rows(kept[3], block);
     }
     state.scale = pass.scale;
+    state.window = window_within(block, pass.window);
     state.saved = {.qkv = kept[4 + 3 * i], .out = kept[5 + 3 * i], .lse = kept[6 + 3 * i]};
   }
   run(round, states, {progress_of(pass), pass.round, /*backward=*/true});
