@@ -70,6 +70,7 @@ class Loader:
                     self._next = 0
                     return
                 self._next = step.index + 1
+                context.world.begin_step(step.index)
                 taken = step.to(context.device)
                 yield taken
         finally:

@@ -49,8 +49,23 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--kv-heads", type=int, default=2, help="key and value heads (2)")
     add("--head-dim", type=int, default=16, help="width of a head (16)")
     add("--experts", type=int, default=8, help="experts a layer, two of them used by a token (8)")
+    add("--trace", metavar="DIR", help="write a profiler trace of all ranks to DIR/trace.json.gz (Perfetto)")
+    add(
+        "--trace-steps",
+        type=_steps,
+        default=(1, 3),
+        metavar="A:B",
+        help="the steps that --trace records, B not included (1:3)",
+    )
     add("--check-only", action="store_true", help="say whether the options work, and stop")
     return check_options(parser.parse_args(arguments))
+
+
+def _steps(text: str) -> tuple[int, int]:
+    first, _, end = text.partition(":")
+    if not (first.isdigit() and end.isdigit() and int(first) < int(end)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not A:B with A < B")
+    return int(first), int(end)
 
 
 def check_options(args: argparse.Namespace) -> argparse.Namespace:
@@ -87,6 +102,10 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
         raise ValueError(
             f"--max-length: {args.max_length} is more than the {args.tokens_per_step} tokens of a "
             f"step; lower it"
+        )
+    if args.trace is not None and args.trace_steps[0] >= args.steps:
+        raise ValueError(
+            f"--trace-steps: {args.trace_steps[0]} is not reached in {args.steps} steps; start earlier"
         )
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", args.name):
         raise ValueError(f"--name: {args.name!r} is not a folder's name; use up to 100 letters and digits")
