@@ -81,6 +81,13 @@ std::string idle_line(const Plan& plan,
   return all > 0 ? fmt::format("idle {:.2f}% of the ranks' time\n", 100 * (1 - busy / all)) : "";
 }
 
+std::string saved_line(const Plan& plan, std::int64_t byte_budget) {
+  return byte_budget > 0 ? fmt::format("saved attention output: {} of {} bytes a rank and layer\n",
+                                       plan.predicted.bytes_max,
+                                       byte_budget)
+                         : "";
+}
+
 }  // namespace
 
 int run_plan(const PlanOptions& options, Streams streams) {
@@ -94,8 +101,10 @@ int run_plan(const PlanOptions& options, Streams streams) {
                                   .planner = options.planner,
                                   .effort = options.effort,
                                   .over_length = parse_over_length(options.over_length),
-                                  .backends = options.backends,
-                                  .ep = options.ep},
+                                   .byte_budget = options.byte_budget,
+                                   .mark_order = parse_mark_order(options.mark_order),
+                                   .backends = options.backends,
+                                   .ep = options.ep},
                                  shape,
                                  profile);
   if (!result.plan.feasible) {
@@ -107,7 +116,8 @@ int run_plan(const PlanOptions& options, Streams streams) {
   }
   write_result(options.json,
                to_json(result.plan),
-               summary(result.plan) + idle_line(result.plan, shape, profile, options.ep),
+               summary(result.plan) + idle_line(result.plan, shape, profile, options.ep) +
+                   saved_line(result.plan, options.byte_budget),
                streams);
   return 0;
 }

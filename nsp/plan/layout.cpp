@@ -88,6 +88,11 @@ std::vector<Segment> rank_row(const Round& round, std::int32_t rank) {
   return row;
 }
 
+std::int64_t owned_tokens(const Placement& placement, std::int32_t rank) {
+  check_contiguous(placement.backend);
+  return segment_of(placement, 0, rank).tokens();
+}
+
 std::vector<std::int64_t> rank_tokens(const Round& round, std::int32_t world) {
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(world), 0);
   for (const Placement& placement : round.placements) {

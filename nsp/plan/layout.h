@@ -53,6 +53,9 @@ std::vector<std::int32_t> row_order(const Round& round);
 // dummy token (models fail on empty rows): sequence -1, [0, 1), a leaf that attends only to itself.
 std::vector<Segment> rank_row(const Round& round, std::int32_t rank);
 
+// Tokens of a sequence that a rank of its node owns.
+std::int64_t owned_tokens(const Placement& placement, std::int32_t rank);
+
 // Tokens that each rank owns (dummy tokens not counted).
 std::vector<std::int64_t> rank_tokens(const Round& round, std::int32_t world);
 

@@ -23,10 +23,13 @@ void check_settings(const PlanSettings& settings) {
   }
 }
 
+std::string name_of(const Placement& placement) {
+  return "sequence " + std::to_string(placement.sequence);
+}
+
 void check_placement(const Placement& placement, const PlanSettings& settings) {
-  const std::string sequence = "sequence " + std::to_string(placement.sequence);
   if (!is_node(placement.node, settings.world, settings.sp_max)) {
-    bad_input(sequence + ": node",
+    bad_input(name_of(placement) + ": node",
               "(first_rank " + std::to_string(placement.node.first_rank) + ", degree " +
                   std::to_string(placement.node.degree) + ")",
               "must be an aligned power of two up to sp_max inside the world");
@@ -40,8 +43,9 @@ void check_placement(const Placement& placement, const PlanSettings& settings) {
     bad_input("sequence", placement.sequence, "must be an index from 0");
   }
   if (placement.tokens < 1 || placement.tokens > kMaxTokens) {
-    bad_input(
-        sequence + ": tokens", placement.tokens, "must be from 1 to " + std::to_string(kMaxTokens));
+    bad_input(name_of(placement) + ": tokens",
+              placement.tokens,
+              "must be from 1 to " + std::to_string(kMaxTokens));
   }
 }
 

@@ -171,7 +171,13 @@ Solution OneRound::take() {
 
 NspEffort nsp_effort(const std::string& name) {
   if (name == "fast") {
-    return {.targets = 2, .parts = {6}, .skeleton = 40'000, .search = 8'000, .baselines = false};
+    return {.targets = 2,
+            .parts = {6},
+            .skeleton = 40'000,
+            .search = 8'000,
+            .baselines = false,
+            .trials = 16,
+            .looks = 1};
   }
   if (name == "default") {
     return {.targets = 4,
@@ -179,16 +185,20 @@ NspEffort nsp_effort(const std::string& name) {
             .skeleton = 400'000,
             .search = 150'000,
             .baselines = true,
-            .split_percent = 5,
-            .splits = {2, 4, 6}};
+            .split_percent = 4,
+            .trials = 96,
+            .more_rounds = 1,
+            .looks = 1};
   }
   return {.targets = 8,
           .parts = {6, 4, 8, 3, 12},
           .skeleton = 1'600'000,
           .search = 400'000,
           .baselines = true,
-          .split_percent = 3,
-          .splits = {1, 2, 3, 4, 5, 6, 8}};
+          .split_percent = 2,
+          .trials = 384,
+          .more_rounds = 2,
+          .looks = 3};
 }
 
 Solution nsp_round(const Problem& problem,

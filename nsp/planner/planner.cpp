@@ -43,6 +43,23 @@ std::int32_t ranks_per_host(const PlanRequest& request, const Profile& profile) 
                                           profile.ranks_per_host, request.world));
 }
 
+// A new plan recomputes everything.
+void set_marks(Plan& plan,
+               const CostModel& model,
+               const PlanRequest& request,
+               std::int64_t token_bytes) {
+  if (request.byte_budget == 0 || plan.rounds.empty()) {
+    plan.predicted.bytes_max = 0;
+    return;
+  }
+  mark_recompute(plan,
+                 model,
+                 {.byte_budget = request.byte_budget,
+                  .token_bytes = token_bytes,
+                  .order = request.mark_order});
+  plan.predicted.bytes_max = std::ranges::max(saved_bytes(plan, token_bytes));
+}
+
 PlanResult plan_checked(const PlanRequest& request,
                         const Choice& choice,
                         const ModelShape& shape,
@@ -75,6 +92,7 @@ PlanResult plan_checked(const PlanRequest& request,
       .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
   result.plan.bound_seconds = bound_seconds(batch, result.plan);
+  set_marks(result.plan, model, request, saved_token_bytes(shape));
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "nsp/cost/profile.h"
 #include "nsp/plan/plan.h"
+#include "nsp/planner/marks.h"
 #include "nsp/workload/model_shape.h"
 
 namespace nsp {
@@ -25,6 +26,8 @@ struct PlanRequest {
   std::string planner = "nsp";     // planner_names()
   std::string effort = "default";  // fast, default, thorough: work limits of searching planners
   OverLength over_length = OverLength::kError;
+  std::int64_t byte_budget = 0;  // saved attention output a rank and layer; 0: recompute everything
+  MarkOrder mark_order = MarkOrder::kSecondsPerByte;
   // How planner nsp may run a sequence beside local: backend_names(). The executor has ulysses
   // only.
   std::vector<std::string> backends = {"ulysses"};

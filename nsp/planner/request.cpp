@@ -10,18 +10,19 @@ namespace nsp {
 namespace {
 
 constexpr std::int32_t kMostRanks = 1 << 20;
-constexpr std::string_view kStaticPrefix = "static:";
 
 struct Named {
   std::string_view name;
   PlannerKind kind;
+  Balance balance = Balance::kCost;
 };
 
 constexpr Named kPlanners[] = {{"nsp", PlannerKind::kNsp},
                                {"algorithm1", PlannerKind::kAlgorithm1},
                                {"nsp-2l", PlannerKind::kTwoLevel},
                                {"megatron-dcp", PlannerKind::kMegatron},
-                               {"static", PlannerKind::kStatic}};
+                               {"static", PlannerKind::kStatic},
+                               {"static-tokens", PlannerKind::kStatic, Balance::kTokens}};
 
 struct NamedBackends {
   std::string_view name;
@@ -125,6 +126,14 @@ std::string too_long(const Sequence& sequence,
          (larger_degree ? ", a larger sp_max" : "") + ", or over_length skip or truncate";
 }
 
+[[noreturn]] void unknown_planner(const std::string& name) {
+  std::string allowed;
+  for (const std::string& one : planner_names()) {
+    allowed += one + (one == "static-tokens:K" ? "" : ", ");
+  }
+  bad_input("planner", "'" + name + "'", "must be one of " + allowed + " (K: a degree)");
+}
+
 }  // namespace
 
 std::vector<std::string> planner_names() {
@@ -132,7 +141,11 @@ std::vector<std::string> planner_names() {
   for (const Named& named : kPlanners) {
     names.emplace_back(named.name);
   }
-  names.emplace_back("static:K");
+  for (const Named& named : kPlanners) {
+    if (named.kind == PlannerKind::kStatic) {
+      names.push_back(std::string(named.name) + ":K");
+    }
+  }
   return names;
 }
 
@@ -183,6 +196,7 @@ void check(const PlanRequest& request, const ModelShape& shape, std::int32_t ran
   check_largest_degree(request, shape, ranks_per_host);
   check_experts(request, shape);
   check_range("token_budget", request.token_budget, 0, kMaxTokens);
+  check_range("byte_budget", request.byte_budget, 0, INT64_MAX);
   check_range("prefix", request.prefix, 0, kMostRanks);
   check_range("beam", request.beam, 1, 1 << 16);
   if (request.effort != "fast" && request.effort != "default" && request.effort != "thorough") {
@@ -193,22 +207,20 @@ void check(const PlanRequest& request, const ModelShape& shape, std::int32_t ran
 
 Choice parse_planner(const PlanRequest& request) {
   const std::string& name = request.planner;
-  for (const Named& named : kPlanners) {
-    if (name == named.name) {
-      return {.kind = named.kind};
-    }
+  const std::string base = name.substr(0, name.find(':'));
+  const auto named = std::ranges::find(kPlanners, base, &Named::name);
+  const bool given = base.size() < name.size();
+  if (named == std::end(kPlanners) || (given && named->kind != PlannerKind::kStatic)) {
+    unknown_planner(name);
   }
-  Choice choice{.kind = PlannerKind::kStatic};
+  Choice choice{.kind = named->kind, .balance = named->balance};
+  if (!given) {
+    return choice;
+  }
   const char* const end = name.data() + name.size();
-  const auto parsed = name.starts_with(kStaticPrefix)
-                          ? std::from_chars(name.data() + kStaticPrefix.size(), end, choice.degree)
-                          : std::from_chars_result{nullptr, std::errc::invalid_argument};
+  const auto parsed = std::from_chars(name.data() + base.size() + 1, end, choice.degree);
   if (parsed.ec != std::errc{} || parsed.ptr != end) {
-    std::string allowed;
-    for (const Named& named : kPlanners) {
-      allowed += std::string(named.name) + ", ";
-    }
-    bad_input("planner", "'" + name + "'", "must be " + allowed + "or static:K (K: a degree)");
+    unknown_planner(name);
   }
   const std::vector<std::int32_t> all = degrees(request.sp_max);
   if (std::ranges::find(all, choice.degree) == all.end()) {

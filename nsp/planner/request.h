@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "nsp/planner/baselines/static.h"
 #include "nsp/planner/planner.h"
 #include "nsp/planner/problem.h"
 
@@ -14,7 +15,8 @@ enum class PlannerKind : std::uint8_t { kNsp, kAlgorithm1, kStatic, kTwoLevel, k
 
 struct Choice {
   PlannerKind kind = PlannerKind::kNsp;
-  std::int32_t degree = 0;  // static:K; 0: the best one
+  std::int32_t degree = 0;           // static:K; 0: the best one
+  Balance balance = Balance::kCost;  // of static
 };
 
 // Throws BadInput: settings that no batch could satisfy. `ranks_per_host`: the request's, or what

@@ -117,6 +117,9 @@ TEST(PlanCommand, BadInputIsOneSentence) {
   expect_bad_input(small({"--colour", "red"}), "--colour");
   expect_bad_input(small({"--world", "x"}), "--world");
   expect_bad_input(small({"--token-budget", "-1"}), "token_budget");
+  expect_bad_input(small({"--byte-budget", "-1"}), "byte_budget -1");
+  expect_bad_input(small({"--byte-budget", "3 apples"}), "byte-budget");
+  expect_bad_input(small({"--mark-order", "upwards"}), "upwards");
   expect_bad_input(
       {"plan", "--lengths", file_with("5\n"), "--world", "4", "--sp-max", "4", "--model", "gpt-9"},
       "model 'gpt-9': must be one of");
