@@ -28,6 +28,7 @@ class LocalSearch {
   std::size_t pick_level(std::size_t near);
   void propose();
   void empty_node(Id node);
+  void split_node(Id node);
   void keep_best();
 
   Assignment& state_;
@@ -85,10 +86,28 @@ std::size_t LocalSearch::pick_level(std::size_t near) {
   return roll == 3 ? trial_.below(state_.levels()) : near;
 }
 
+// Its sequences in turn to the two halves of its ranks.
+void LocalSearch::split_node(Id node) {
+  const std::vector<std::uint32_t> members = state_.members(node);
+  const std::size_t way = trial_.way_at(state_.level(node) - 1);
+  const Node whole = state_.node(node);
+  std::size_t half = trial_.below(2);
+  for (const std::uint32_t member : members) {
+    const auto offset = half * static_cast<std::size_t>(whole.degree / 2);
+    const auto rank = static_cast<std::size_t>(whole.first_rank) + offset;
+    trial_.move(member, state_.node_of_rank(rank, way));
+    half = 1 - half;
+  }
+}
+
 // Half the time, where there is a choice, to another way on the same ranks.
 void LocalSearch::empty_node(Id node) {
-  const std::vector<std::uint32_t> members = state_.members(node);
   const std::size_t level = state_.level(node);
+  if (level > 0 && trial_.below(4) == 0) {
+    split_node(node);
+    return;
+  }
+  const std::vector<std::uint32_t> members = state_.members(node);
   const bool stay = state_.ways_at(level).size() > 1 && trial_.below(2) == 0;
   const auto rank = static_cast<std::size_t>(state_.node(node).first_rank);
   const Id to =

@@ -112,14 +112,14 @@ TEST(Ways, TinyInstancesReachTheOptimum) {
       problem.backends.assign(std::begin(kAllBackends), std::end(kAllBackends));
     }
     const Solution optimum = exhaustive(problem);
-    NspEffort effort = nsp_effort("default");
-    const Solution found = nsp_round(problem, effort);
+    const Solution found = nsp_round(problem, nsp_effort("default"));
     ASSERT_EQ(found.feasible, optimum.feasible) << "case " << i;
     if (optimum.feasible) {
       ++cases;
       ASSERT_GE(found.load, optimum.load) << "case " << i;
       ASSERT_LE(bound_of(problem), optimum.load) << "case " << i;
-      reached += found.load == optimum.load ? 1 : 0;
+      // Loads within 1 / 8192 count as equal and go to fewer bytes.
+      reached += found.load - optimum.load <= optimum.load / 8192 ? 1 : 0;
     }
   }
   std::printf("optimum reached in %d of %d cases\n", reached, cases);
