@@ -101,10 +101,10 @@ int run_plan(const PlanOptions& options, Streams streams) {
                                   .planner = options.planner,
                                   .effort = options.effort,
                                   .over_length = parse_over_length(options.over_length),
-                                   .byte_budget = options.byte_budget,
-                                   .mark_order = parse_mark_order(options.mark_order),
-                                   .backends = options.backends,
-                                   .ep = options.ep},
+                                  .byte_budget = options.byte_budget,
+                                  .mark_order = parse_mark_order(options.mark_order),
+                                  .backends = options.backends,
+                                  .ep = options.ep},
                                  shape,
                                  profile);
   if (!result.plan.feasible) {

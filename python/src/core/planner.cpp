@@ -72,7 +72,8 @@ void bind_planner(py::module_& module) {
              py::arg("lengths"),
              "Plan one batch: (plan JSON, why nothing fits or ''). Releases the GIL. Settings: "
              "world, sp_max, model, profile; ranks_per_host, token_budget, planner, effort, "
-             "over_length, byte_budget, mark_order, backends, ep as in the command line. ValueError for a bad "
+             "over_length, byte_budget, mark_order, backends, ep as in the command line. "
+             "ValueError for a bad "
              "request.");
   module.def("evaluate",
              &evaluate_bytes,
