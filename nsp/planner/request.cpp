@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "nsp/base/error.h"
+#include "nsp/planner/milp.h"
 
 namespace nsp {
 namespace {
@@ -20,6 +21,7 @@ constexpr Named kPlanners[] = {{"nsp", PlannerKind::kNsp},
                                {"algorithm1", PlannerKind::kAlgorithm1},
                                {"nsp-2l", PlannerKind::kTwoLevel},
                                {"megatron-dcp", PlannerKind::kMegatron},
+                               {"flexsp", PlannerKind::kFlexSp},
                                {"static", PlannerKind::kStatic}};
 
 std::string joined(const std::vector<std::int32_t>& values) {
@@ -118,6 +120,9 @@ Choice parse_planner(const PlanRequest& request) {
   const std::string& name = request.planner;
   for (const Named& named : kPlanners) {
     if (name == named.name) {
+      if (named.kind == PlannerKind::kFlexSp) {
+        require_milp();
+      }
       return {.kind = named.kind};
     }
   }

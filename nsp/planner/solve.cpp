@@ -5,6 +5,7 @@
 
 #include "nsp/cost/evaluate.h"
 #include "nsp/planner/algorithm1.h"
+#include "nsp/planner/baselines/flexsp/flexsp.h"
 #include "nsp/planner/baselines/megatron_dcp.h"
 #include "nsp/planner/baselines/static.h"
 #include "nsp/planner/baselines/two_level.h"
@@ -151,6 +152,13 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
   return best;
 }
 
+// Started from the best static plan too: its rounds need not be cuts of the sorted sequences.
+Rounds by_flexsp(const Problem& batch) {
+  Rounds best = flexsp(batch);
+  keep_better(best, best_static(batch));
+  return best;
+}
+
 }  // namespace
 
 std::vector<Solution> solve(const Problem& batch,
@@ -168,6 +176,8 @@ std::vector<Solution> solve(const Problem& batch,
       return plan_rounds(batch, two_level);
     case PlannerKind::kMegatron:
       return megatron_dcp(batch);
+    case PlannerKind::kFlexSp:
+      return by_flexsp(batch);
     case PlannerKind::kStatic:
       break;
   }
