@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "nsp/cost/launch_law.h"
+
 namespace nsp {
 namespace {
 
@@ -13,13 +15,17 @@ LinearCosts::Cell cell_of(CostTable& costs, std::size_t begin, std::size_t end, 
   };
   std::int64_t time = 0;
   std::int64_t tokens = 0;
+  std::int64_t work = 0;
   for (std::size_t i = begin; i < end; ++i) {
     time += costs.share(i, level);
     tokens += slice(i);
+    work += costs.at(i, level).work.sum();
   }
   const auto count = static_cast<double>(end - begin);
   return {.time = static_cast<double>(time) / count,
           .tokens = static_cast<double>(tokens) / count,
+          .work = static_cast<double>(work) / count,
+          .path = static_cast<double>(costs.at(begin, level).path.sum()),
           .allowed = slice(begin) <= problem.token_budget};
 }
 
@@ -35,6 +41,20 @@ double LinearCosts::least_time() const {
     area += least * static_cast<double>(count[k]);
   }
   return fixed.front() + area / world;
+}
+
+// The group's work is taken to be in its time what it is in the sequence's.
+double with_path(const LinearCosts& linear, std::size_t bucket, std::size_t level, double time) {
+  const LinearCosts::Cell& cell = linear.at(bucket, level);
+  const double room = time - linear.fixed[level];
+  if (room <= cell.time || cell.work <= 0) {
+    return cell.time;
+  }
+  const double fill = cell.time / room;
+  const auto work = static_cast<std::int64_t>(cell.work / fill);
+  const auto added =
+      static_cast<double>(launch_law(work, static_cast<std::int64_t>(cell.path)) - work);
+  return cell.time + (fill > 0.5 ? added : added * fill);
 }
 
 LinearCosts linear_costs(CostTable& costs, std::size_t most) {

@@ -2,7 +2,7 @@
 //
 // A group of degree d takes fixed(d) + the sum over its sequences of time(bucket, d): share() of
 // problem.h, with the bucket's mean for each. Exact when a bucket's sequences are equally long,
-// except for the launch law's critical path, which is no sum.
+// except for the launch law's critical path, which is no sum: see with_path.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,8 @@ struct LinearCosts {
   struct Cell {
     double time = 0;      // nanoseconds a sequence adds to each rank of its group, mean
     double tokens = 0;    // of the group's fullest rank, mean
+    double work = 0;      // the attention launch's part of `time`
+    double path = 0;      // critical path of the bucket's longest
     bool allowed = true;  // the bucket's longest fits under the token budget
   };
 
@@ -37,6 +39,10 @@ struct LinearCosts {
   // No partition is faster: all sequences at their cheapest degree, spread over all ranks.
   double least_time() const;
 };
+
+// The time of a cell with its part of what a critical path adds to a group that ends at `time`: all
+// of it for a sequence that fills more than half of the group, else as much as it fills.
+double with_path(const LinearCosts& linear, std::size_t bucket, std::size_t level, double time);
 
 // `most`: buckets.
 LinearCosts linear_costs(CostTable& costs, std::size_t most = 16);

@@ -33,6 +33,9 @@ class Counts {
     return linear_.levels + bucket * linear_.levels + level;
   }
   double room(std::size_t level) const { return time_ - linear_.fixed[level]; }
+  double time(std::size_t bucket, std::size_t level) const {
+    return with_path(linear_, bucket, level, time_);
+  }
   void add_columns();
   void add_ranks();
   void add_room(std::size_t level);
@@ -51,7 +54,7 @@ void Counts::add_columns() {
   for (std::size_t k = 0; k < linear_.buckets(); ++k) {
     for (std::size_t l = 0; l < linear_.levels; ++l) {
       const LinearCosts::Cell& cell = linear_.at(k, l);
-      const bool open = cell.allowed && cell.time <= room(l);
+      const bool open = cell.allowed && time(k, l) <= room(l);
       milp_.add({.upper = open ? static_cast<double>(linear_.count[k]) : 0});
     }
   }
@@ -67,18 +70,18 @@ void Counts::add_ranks() {
 
 // Time and tokens of a level's sequences within those of its groups, in parts of a group.
 void Counts::add_room(std::size_t level) {
-  Milp::Row time{.lower = -Milp::kInfinity, .upper = 0, .entries = {}};
-  Milp::Row tokens = time;
-  time.entries.push_back({.column = groups(level), .factor = -1});
-  tokens.entries = time.entries;
+  Milp::Row seconds{.lower = -Milp::kInfinity,
+                    .upper = 0,
+                    .entries = {{.column = groups(level), .factor = -1}}};
+  Milp::Row tokens = seconds;
   const auto budget = static_cast<double>(linear_.token_budget);
   for (std::size_t k = 0; k < linear_.buckets() && room(level) > 0; ++k) {
-    const LinearCosts::Cell& cell = linear_.at(k, level);
-    time.entries.push_back(
-        {.column = sequences(k, level), .factor = cell.time / room(level)});
-    tokens.entries.push_back({.column = sequences(k, level), .factor = cell.tokens / budget});
+    seconds.entries.push_back(
+        {.column = sequences(k, level), .factor = time(k, level) / room(level)});
+    tokens.entries.push_back(
+        {.column = sequences(k, level), .factor = linear_.at(k, level).tokens / budget});
   }
-  milp_.rows.push_back(std::move(time));
+  milp_.rows.push_back(std::move(seconds));
   milp_.rows.push_back(std::move(tokens));
 }
 
@@ -88,7 +91,7 @@ void Counts::add_whole(std::size_t level, int parts) {
   row.entries.push_back({.column = groups(level), .factor = 1.0 - parts});
   for (std::size_t k = 0; k < linear_.buckets(); ++k) {
     const LinearCosts::Cell& cell = linear_.at(k, level);
-    if (cell.time * parts > room(level) ||
+    if (time(k, level) * parts > room(level) ||
         cell.tokens * parts > static_cast<double>(linear_.token_budget)) {
       row.entries.push_back({.column = sequences(k, level), .factor = 1});
     }

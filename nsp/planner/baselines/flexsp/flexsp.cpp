@@ -9,21 +9,21 @@
 #include "nsp/planner/assignment.h"
 #include "nsp/planner/baselines/flexsp/counts.h"
 #include "nsp/planner/baselines/flexsp/exact.h"
-#include "nsp/planner/baselines/flexsp/group_search.h"
+#include "nsp/planner/baselines/flexsp/regroup.h"
 #include "nsp/planner/baselines/static.h"
 #include "nsp/planner/bound.h"
-#include "nsp/planner/local_search.h"
 #include "nsp/planner/milp.h"
 #include "nsp/planner/rounds.h"
 
 namespace nsp {
 namespace {
 
-constexpr std::uint64_t kSeed = 2025;
 constexpr int kTimes = 10;               // steps of the bisection of a micro-batch's time
 constexpr std::int64_t kExact = 600;     // columns up to which the MILP over single groups is tried
 constexpr std::int64_t kNodes = 2000;    // of its branch and bound
-constexpr std::int64_t kSearch = 300'000;  // work of the local search
+constexpr std::int64_t kGlance = 60'000;   // work of the local search of a candidate
+constexpr int kSteps = 20;                 // partitions after the best candidate's
+constexpr std::int64_t kSearch = 600'000;  // work of the last local search
 constexpr std::int64_t kSweep = 4;       // micro-batches beyond the fewest
 
 class OneRound {
@@ -46,18 +46,13 @@ class OneRound {
   CostTable costs_;
   LinearCosts linear_;
   Assignment state_;
-  std::optional<Quality> least_;
-  std::vector<Node> groups_;
-  std::vector<Node> placed_;
+  Grouping best_;
 };
 
 void OneRound::offer(const std::vector<Node>& groups, const std::vector<Node>& placed) {
-  state_.assign(placed);
-  const Quality now = quality(state_);
-  if (!least_ || now < *least_) {
-    least_ = now;
-    groups_ = groups;
-    placed_ = placed;
+  Grouping found = improved(state_, {.groups = groups, .placed = placed, .quality = {}}, kGlance);
+  if (best_.placed.empty() || found.quality < best_.quality) {
+    best_ = std::move(found);
   }
 }
 
@@ -68,9 +63,10 @@ void OneRound::homogeneous() {
   }
 }
 
+// A time that the program cannot keep rises, another falls.
 void OneRound::bisect_time() {
   double low = linear_.least_time();
-  auto high = static_cast<double>(least_->load);
+  auto high = static_cast<double>(best_.quality.load);
   for (int i = 0; i < kTimes && low < high; ++i) {
     const double time = low + (high - low) / 2;
     const std::optional<Partition> found = partition_by_counts(linear_, time);
@@ -86,21 +82,16 @@ void OneRound::exact() {
   if (candidates * std::ssize(linear_.ends) > kExact) {
     return;
   }
-  const auto found = exact_partition(linear_, partition_of(linear_, groups_, placed_), kNodes);
+  const auto found =
+      exact_partition(linear_, partition_of(linear_, best_.groups, best_.placed), kNodes);
   if (found) {
     offer(*found);
   }
 }
 
 Solution OneRound::take() {
-  state_.assign(placed_);
-  std::vector<Assignment::Id> ids;
-  for (const Node& group : groups_) {
-    ids.push_back(state_.id(group));
-  }
-  Random random(kSeed);
-  group_search(state_, ids, random, kSearch);
-  return score(problem_, state_.placement());
+  best_ = regroup(state_, std::move(best_), kSteps, kGlance);
+  return score(problem_, improved(state_, best_, kSearch).placed);
 }
 
 std::vector<std::int64_t> tokens_of(const Problem& batch) {
