@@ -1,10 +1,9 @@
 // HiGHS through its C interface. One thread and a fixed seed: the same program gives the same
 // answer.
 #include <cmath>
+#include <interfaces/highs_c_api.h>
 #include <memory>
 #include <string>
-
-#include <interfaces/highs_c_api.h>
 
 #include "nsp/base/error.h"
 #include "nsp/planner/milp.h"

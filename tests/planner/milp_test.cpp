@@ -15,11 +15,11 @@ Milp three_integers() {
     milp.add({.cost = -value, .upper = 10});
   }
   const auto row = [&](double most, double x, double y, double z) {
-    milp.rows.push_back({.lower = -Milp::kInfinity,
-                         .upper = most,
-                         .entries = {{.column = 0, .factor = x},
-                                     {.column = 1, .factor = y},
-                                     {.column = 2, .factor = z}}});
+    milp.rows.push_back(
+        {.lower = -Milp::kInfinity,
+         .upper = most,
+         .entries = {
+             {.column = 0, .factor = x}, {.column = 1, .factor = y}, {.column = 2, .factor = z}}});
   };
   row(5, 2, 3, 1);
   row(11, 4, 1, 2);

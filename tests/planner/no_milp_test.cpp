@@ -13,9 +13,10 @@ TEST(NoMilp, SaysHowToGetASolver) {
     require_milp();
     FAIL() << "nothing was thrown";
   } catch (const BadInput& error) {
-    EXPECT_STREQ(error.what(),
-                 "planner 'flexsp': this build has no MILP solver; pip install highsbox, then build "
-                 "again (make install)");
+    EXPECT_STREQ(
+        error.what(),
+        "planner 'flexsp': this build has no MILP solver; pip install highsbox, then build "
+        "again (make install)");
   }
   EXPECT_THROW(solve_milp({}, {}), BadInput);
 }

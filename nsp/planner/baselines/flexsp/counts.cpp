@@ -70,9 +70,8 @@ void Counts::add_ranks() {
 
 // Time and tokens of a level's sequences within those of its groups, in parts of a group.
 void Counts::add_room(std::size_t level) {
-  Milp::Row seconds{.lower = -Milp::kInfinity,
-                    .upper = 0,
-                    .entries = {{.column = groups(level), .factor = -1}}};
+  Milp::Row seconds{
+      .lower = -Milp::kInfinity, .upper = 0, .entries = {{.column = groups(level), .factor = -1}}};
   Milp::Row tokens = seconds;
   const auto budget = static_cast<double>(linear_.token_budget);
   for (std::size_t k = 0; k < linear_.buckets() && room(level) > 0; ++k) {

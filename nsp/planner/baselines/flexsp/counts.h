@@ -2,9 +2,9 @@
 // run at each degree, so that all groups end within a given time.
 //
 // Groups of equal degree are interchangeable, which makes the program over single groups (exact.h)
-// hard: the same solution stands there thousands of times. Here each stands once. What is lost, that
-// sequences are whole and groups are filled one by one, comes back as inequalities for those that
-// fill more than a half, a third or a quarter of a group, and when the result is dealt.
+// hard: the same solution stands there thousands of times. Here each stands once. What is lost,
+// that sequences are whole and groups are filled one by one, comes back as inequalities for those
+// that fill more than a half, a third or a quarter of a group, and when the result is dealt.
 #pragma once
 
 #include <cstdint>

@@ -37,9 +37,7 @@ class Exact {
 
  private:
   std::size_t use(std::size_t group) const { return 1 + group * (linear_.buckets() + 1); }
-  std::size_t taken(std::size_t group, std::size_t bucket) const {
-    return use(group) + 1 + bucket;
-  }
+  std::size_t taken(std::size_t group, std::size_t bucket) const { return use(group) + 1 + bucket; }
   // The longest bucket that a level may take, or buckets().
   std::size_t longest(std::size_t level) const;
   void add_columns();
@@ -110,10 +108,10 @@ void Exact::add_group(std::size_t group) {
 }
 
 void Exact::add_order(std::size_t group) {
-  Milp::Row row{.lower = 0,
-                .upper = Milp::kInfinity,
-                .entries = {{.column = use(group - 1), .factor = 1},
-                            {.column = use(group), .factor = -1}}};
+  Milp::Row row{
+      .lower = 0,
+      .upper = Milp::kInfinity,
+      .entries = {{.column = use(group - 1), .factor = 1}, {.column = use(group), .factor = -1}}};
   milp_.rows.push_back(row);
   const std::size_t k = longest(levels_[group]);
   if (k < linear_.buckets()) {

@@ -7,8 +7,8 @@
 //   sum_p degree[p] m[p] <= world           disjoint; ranks left over idle
 //
 // with integers A and binary m; a bucket's sequences never go below their least degree. Candidates:
-// as many groups of each degree as the world has room for. Groups of one degree are ordered (a later
-// one is used only if the earlier one is, and takes no more of the longest bucket that may go
+// as many groups of each degree as the world has room for. Groups of one degree are ordered (a
+// later one is used only if the earlier one is, and takes no more of the longest bucket that may go
 // there), which removes most copies of a solution.
 #pragma once
 

@@ -12,19 +12,18 @@
 #include "nsp/planner/baselines/flexsp/regroup.h"
 #include "nsp/planner/baselines/static.h"
 #include "nsp/planner/bound.h"
-#include "nsp/planner/milp.h"
 #include "nsp/planner/rounds.h"
 
 namespace nsp {
 namespace {
 
-constexpr int kTimes = 10;               // steps of the bisection of a micro-batch's time
-constexpr std::int64_t kExact = 600;     // columns up to which the MILP over single groups is tried
-constexpr std::int64_t kNodes = 2000;    // of its branch and bound
+constexpr int kTimes = 10;            // steps of the bisection of a micro-batch's time
+constexpr std::int64_t kExact = 600;  // columns up to which the MILP over single groups is tried
+constexpr std::int64_t kNodes = 500;  // of its branch and bound
 constexpr std::int64_t kGlance = 60'000;   // work of the local search of a candidate
 constexpr int kSteps = 20;                 // partitions after the best candidate's
 constexpr std::int64_t kSearch = 600'000;  // work of the last local search
-constexpr std::int64_t kSweep = 4;       // micro-batches beyond the fewest
+constexpr std::int64_t kSweep = 4;         // micro-batches beyond the fewest
 
 class OneRound {
  public:
@@ -119,8 +118,8 @@ std::vector<Solution> solve_parts(const std::vector<Problem>& parts, std::int64_
   std::int64_t bound = 0;
   std::vector<std::int64_t> bounds;
   for (const Problem& part : parts) {
-    bounds.push_back(lower_bound(
-        *part.model, tokens_of(part), part.world, part.sp_max, part.token_budget));
+    bounds.push_back(
+        lower_bound(*part.model, tokens_of(part), part.world, part.sp_max, part.token_budget));
     bound += bounds.back();
   }
   std::vector<Solution> rounds;
@@ -145,20 +144,25 @@ Solution flexsp_round(const Problem& problem) {
 }
 
 // A batch that none of the five holds takes more micro-batches: one with a single sequence always
-// fits.
+// fits. Where the longest sequence decides, several M have the same cut.
 std::vector<Solution> flexsp(const Problem& batch) {
   const std::vector<std::int64_t> tokens = tokens_of(batch);
   const std::int64_t sum = std::reduce(tokens.begin(), tokens.end(), std::int64_t{0});
   const std::int64_t most = std::ssize(batch.sequences);
   const std::int64_t least = std::min(least_rounds(sum, batch.world, batch.token_budget), most);
   std::vector<Solution> best;
+  std::size_t tried = 0;
   for (std::int64_t count = least; count <= most; ++count) {
     const bool found = !best.empty() && all_feasible(best);
     if (count > least + kSweep && found) {
       break;
     }
-    std::vector<Solution> rounds =
-        solve_parts(cut(batch, count), found ? total_load(best) : INT64_MAX);
+    const std::vector<Problem> parts = cut(batch, count);
+    std::vector<Solution> rounds;
+    if (parts.size() != tried) {
+      tried = parts.size();
+      rounds = solve_parts(parts, found ? total_load(best) : INT64_MAX);
+    }
     if (!rounds.empty() && (!found || all_feasible(rounds))) {
       best = std::move(rounds);
     }

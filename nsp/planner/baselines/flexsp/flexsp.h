@@ -1,12 +1,13 @@
 // FlexSP (Wang et al., ASPLOS 2025): disjoint groups of different degrees, one micro-batch after
 // another.
 //
-// 1. Sequences sorted by length are cut into M consecutive micro-batches whose largest sum of tokens
+// 1. Sequences sorted by length are cut into M consecutive micro-batches whose largest sum of
+// tokens
 //    is least; M runs from the fewest that hold the tokens to that + 4.
 // 2. Of each micro-batch at most 16 buckets of like length are made (cut.h), with linear costs.
 // 3. Candidates: one degree for all; the MILP by counts at several times (counts.h); where it is
-//    small enough, the MILP over single groups (exact.h), begun at the best of those. Sequences of a
-//    bucket are dealt to the groups, longest first, each to the least loaded.
+//    small enough, the MILP over single groups (exact.h), begun at the best of those. Sequences of
+//    a bucket are dealt to the groups, longest first, each to the least loaded.
 // 4. The best candidate on exact costs is improved at fixed groups (group_search.h).
 // The M of least load counts.
 #pragma once

@@ -1,5 +1,5 @@
-// Local search at fixed disjoint groups, on exact costs: beyond the paper, so that the baseline does
-// not lose by its linear costs, its buckets or an unfinished MILP.
+// Local search at fixed disjoint groups, on exact costs: beyond the paper, so that the baseline
+// does not lose by its linear costs, its buckets or an unfinished MILP.
 #pragma once
 
 #include <cstdint>

@@ -113,8 +113,7 @@ Grouping regroup(Assignment& state, Grouping start, int steps, std::int64_t work
   for (int step = 0; step < steps; ++step) {
     Grouping best = start;
     for (std::vector<Group>& groups : neighbours(groups_of(state, start), largest)) {
-      Grouping other =
-          improved(state, lay_out(std::move(groups), start.placed.size()), work);
+      Grouping other = improved(state, lay_out(std::move(groups), start.placed.size()), work);
       if (other.quality < best.quality) {
         best = std::move(other);
       }

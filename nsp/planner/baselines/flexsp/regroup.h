@@ -20,8 +20,8 @@ struct Grouping {
 // At fixed groups: group_search from a fixed seed.
 Grouping improved(Assignment& state, const Grouping& start, std::int64_t work);
 
-// Takes the best neighbour while it is better, at most `steps` times; `work` for the group_search of
-// each. Borrows the state and leaves anything in it.
+// Takes the best neighbour while it is better, at most `steps` times; `work` for the group_search
+// of each. Borrows the state and leaves anything in it.
 Grouping regroup(Assignment& state, Grouping start, int steps, std::int64_t work);
 
 }  // namespace nsp
