@@ -7,6 +7,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nsp {
 
@@ -29,6 +30,10 @@ struct PlanOptions {
   std::string planner = "nsp";
   std::string effort = "default";
   std::string over_length = "error";
+  std::int64_t byte_budget = 0;  // saved attention output a rank and layer
+  std::string mark_order = "seconds-per-byte";
+  std::vector<std::string> backends = {"ulysses"};  // beside local
+  std::int32_t ep = 1;                              // ranks of an expert-parallel group
   std::string json = {};  // empty: no JSON; "-": standard output instead of the table; else a path
 };
 
@@ -37,8 +42,14 @@ struct FileOptions {
   std::string json = {};
 };
 
+struct ExplainOptions {
+  FileOptions file;
+  std::string model = {};  // empty: no bytes and seconds of saved attention output
+  std::string profile = "h200";
+};
+
 int run_plan(const PlanOptions& options, Streams streams);
-int run_explain(const FileOptions& options, Streams streams);
+int run_explain(const ExplainOptions& options, Streams streams);
 int run_check(const FileOptions& options, Streams streams);
 int run_models(const std::string& json, Streams streams);
 int run_clusters(const std::string& json, Streams streams);

@@ -27,6 +27,9 @@ void check_supported(const Round& round) {
     }
   }
   for (const Placement& placement : round.placements) {
+    if (placement.backend != Backend::kLocal && placement.backend != Backend::kUlysses) {
+      bad_input("backend", name(placement.backend), "the executor has local and ulysses only");
+    }
     if (placement.mark != Mark::kRecompute) {
       bad_input("mark", name(placement.mark), "the executor has recompute only");
     }

@@ -37,7 +37,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add(
         "--planner",
         default="nsp",
-        help="nsp, algorithm1, static, static:K, nsp-2l, megatron-dcp, flexsp (nsp)",
+        help="nsp, algorithm1, static[:K], static-tokens[:K], nsp-2l, megatron-dcp, flexsp (nsp)",
     )
     add("--profile", default=None, help="preset or file of the cost profile (cpu-gloo on CPUs, h200 on GPUs)")
     add("--name", default="train", help="results go to runs/NAME (train)")
@@ -100,9 +100,9 @@ def default_sp_max(world: int, heads: int) -> int:
 
 def default_budget(args: argparse.Namespace, world: int) -> int | None:
     """One degree for all needs room for the longest sample on its ranks beside its share of the rest."""
-    if args.token_budget is not None or not args.planner.startswith("static:"):
+    name, given, degree = args.planner.partition(":")
+    if args.token_budget is not None or name not in ("static", "static-tokens") or not given:
         return int(args.token_budget) if args.token_budget is not None else None
-    degree = args.planner.removeprefix("static:")
     if not degree.isdigit() or int(degree) < 1:
         raise ValueError(f"--planner: {args.planner!r} names no degree; use static:K with K = 1, 2, 4, ...")
     share = -(-12 * args.tokens_per_step // (10 * world))

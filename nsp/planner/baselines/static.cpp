@@ -7,7 +7,7 @@ namespace nsp {
 namespace {
 
 struct Group {
-  std::int64_t cost = 0;
+  std::int64_t cost = 0;    // what it is balanced by
   std::int64_t tokens = 0;  // of its fullest rank, each slice rounded up
 };
 
@@ -28,7 +28,7 @@ std::size_t choose(const std::vector<Group>& groups, std::int64_t slice, std::in
 
 }  // namespace
 
-std::vector<Node> static_nodes(CostTable& costs, std::int32_t degree) {
+std::vector<Node> static_nodes(CostTable& costs, std::int32_t degree, Balance balance) {
   const Problem& problem = costs.problem();
   const auto level = static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(degree)));
   std::vector<Group> groups(static_cast<std::size_t>(problem.world / degree));
@@ -38,16 +38,20 @@ std::vector<Node> static_nodes(CostTable& costs, std::int32_t degree) {
     const std::int64_t slice = (problem.sequences[i].tokens + degree - 1) / degree;
     const std::size_t chosen = choose(groups, slice, problem.token_budget);
     Group& group = groups[chosen];
-    group.cost += group.tokens == 0 ? costs.opening_share(i, level) : costs.share(i, level);
+    if (balance == Balance::kTokens) {
+      group.cost += slice;
+    } else {
+      group.cost += group.tokens == 0 ? costs.opening_share(i, level) : costs.share(i, level);
+    }
     group.tokens += slice;
     nodes.push_back({.first_rank = static_cast<std::int32_t>(chosen) * degree, .degree = degree});
   }
   return nodes;
 }
 
-Solution static_degree(const Problem& problem, std::int32_t degree) {
+Solution static_degree(const Problem& problem, std::int32_t degree, Balance balance) {
   CostTable costs(problem);
-  return score(problem, static_nodes(costs, degree));
+  return score(problem, static_nodes(costs, degree, balance));
 }
 
 }  // namespace nsp

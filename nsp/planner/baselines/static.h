@@ -9,11 +9,19 @@
 
 namespace nsp {
 
+// What the groups are balanced by. Most users have tokens: sequences go, longest first, where the
+// fewest tokens are, though attention grows with the square.
+enum class Balance : std::uint8_t { kCost, kTokens };
+
 // Longest first, each onto the least-loaded group of `degree` ranks that stays within the token
 // budget, else onto the one with the fewest tokens (the result is then infeasible).
-Solution static_degree(const Problem& problem, std::int32_t degree);
+Solution static_degree(const Problem& problem,
+                       std::int32_t degree,
+                       Balance balance = Balance::kCost);
 
 // The same as nodes, one a sequence.
-std::vector<Node> static_nodes(CostTable& costs, std::int32_t degree);
+std::vector<Node> static_nodes(CostTable& costs,
+                               std::int32_t degree,
+                               Balance balance = Balance::kCost);
 
 }  // namespace nsp

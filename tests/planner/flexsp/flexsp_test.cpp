@@ -111,5 +111,18 @@ TEST_F(FlexSp, IsNeverBetterThanTheBestNestedPlanOfOneRound) {
   }
 }
 
+TEST_F(FlexSp, PlansEdgeCases) {
+  const std::vector<std::vector<std::int64_t>> batches = {
+      {}, {1}, {1, 1, 1}, std::vector<std::int64_t>(32, 4096), {131072}, {8000, 7900, 7800, 50}};
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    PlanRequest request{.lengths = batches[i], .world = 12, .sp_max = 4};
+    request.planner = "flexsp";
+    request.over_length = OverLength::kTruncate;
+    const Plan found = plan(request, kModel, kProfile).plan;
+    EXPECT_TRUE(found.feasible) << "batch " << i;
+    EXPECT_EQ(find_violations(found), std::vector<std::string>{}) << "batch " << i;
+  }
+}
+
 }  // namespace
 }  // namespace nsp

@@ -105,7 +105,11 @@ Grouping improved(Assignment& state, const Grouping& start, std::int64_t work) {
   }
   Random random(kSeed);
   group_search(state, ids, random, work);
-  return {.groups = start.groups, .placed = state.placement(), .quality = quality(state)};
+  Grouping found{.groups = start.groups, .placed = {}, .quality = quality(state)};
+  for (const Assignment::Id id : state.nodes()) {
+    found.placed.push_back(state.node(id));
+  }
+  return found;
 }
 
 Grouping regroup(Assignment& state, Grouping start, int steps, std::int64_t work) {
