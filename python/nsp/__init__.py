@@ -1,7 +1,7 @@
 """Nested sequence parallelism for PyTorch.
 
 Planning needs no torch: `nsp.plan(...)` and `nsp.Plan`. Training (`nsp.init`, `nsp.attach`,
-`nsp.PlannedSteps`, `nsp.loader`, `nsp.shard`) imports torch at first use.
+`nsp.PlannedSteps`, `nsp.loader`, `nsp.shard`, `nsp.compile_layers`) imports torch at first use.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nsp.compile import compile_layers
     from nsp.context import Context, init
     from nsp.data import Dataset, PlannedSteps
     from nsp.integrations.hugging_face import attach
@@ -25,6 +26,7 @@ _HOME = {
     "plan": "nsp.planning",
     "Context": "nsp.context",
     "init": "nsp.context",
+    "compile_layers": "nsp.compile",
     "attach": "nsp.integrations.hugging_face",
     "Dataset": "nsp.data",
     "PlannedSteps": "nsp.data",
@@ -44,6 +46,7 @@ __all__ = [
     "Row",
     "Step",
     "attach",
+    "compile_layers",
     "init",
     "loader",
     "plan",
