@@ -49,6 +49,12 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--kv-heads", type=int, default=2, help="key and value heads (2)")
     add("--head-dim", type=int, default=16, help="width of a head (16)")
     add("--experts", type=int, default=8, help="experts a layer, two of them used by a token (8)")
+    add(
+        "--compile",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="compile the decoder layers (on GPUs; not on CPUs, where compiling takes minutes)",
+    )
     add("--check-only", action="store_true", help="say whether the options work, and stop")
     return check_options(parser.parse_args(arguments))
 
