@@ -72,7 +72,7 @@ class Nested:
         self.out = torch.empty(0)
 
     def forward(self) -> None:
-        self.out = torch.ops.nsp.attention(self.q, self.k, self.v, self.schedule.handle, 0, SCALE)
+        self.out = torch.ops.nsp.attention(self.q, self.k, self.v, self.schedule.handle, 0, SCALE, 0)
 
     def backward(self) -> None:
         torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)

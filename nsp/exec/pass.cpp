@@ -59,7 +59,8 @@ Tensor run_forward(
                       .k = rows(k, block),
                       .v = rows(v, block),
                       .out = rows(out, block),
-                      .scale = pass.scale});
+                      .scale = pass.scale,
+                      .window = window_within(block, pass.window)});
   }
   run(round, states);
   if (keeps_rows(round)) {
@@ -96,6 +97,7 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
       state.out = rows(kept[3], block);
     }
     state.scale = pass.scale;
+    state.window = window_within(block, pass.window);
     state.saved = {.qkv = kept[4 + 3 * i], .out = kept[5 + 3 * i], .lse = kept[6 + 3 * i]};
   }
   run(round, states);

@@ -122,7 +122,7 @@ std::shared_ptr<Program> find_program(std::int64_t handle) {
   const std::scoped_lock lock(registry().mutex);
   const auto entry = registry().programs.find(handle);
   if (entry == registry().programs.end()) {
-    bad_input("schedule", handle, "no such schedule; keep it alive until its forward pass is done");
+    bad_input("handle", handle, "no such schedule; keep it alive until its forward pass is done");
   }
   return entry->second;
 }

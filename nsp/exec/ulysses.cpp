@@ -58,7 +58,7 @@ class Ulysses final : public LevelBackend {
     saved.qkv = to_sequences_.apply(state.pending->wait());
     saved.out =
         at::empty({saved.qkv.size(0), heads_.query, saved.qkv.size(2)}, saved.qkv.options());
-    saved.lse = kernel_.forward(inputs(saved, state.scale), saved.out);
+    saved.lse = kernel_.forward(inputs(state), saved.out);
   }
 
   void epilogue(ForwardState& state) const override {
@@ -83,7 +83,7 @@ class Ulysses final : public LevelBackend {
     const AttentionGradients gradients{.dq = query_part(state.computed),
                                        .dk = kv_part(state.computed, 0),
                                        .dv = kv_part(state.computed, 1)};
-    kernel_.backward(inputs(saved, state.scale), saved.out, saved.lse, dout, gradients);
+    kernel_.backward(inputs(state), saved.out, saved.lse, dout, gradients);
   }
 
   void epilogue(BackwardState& state) const override {
@@ -109,12 +109,15 @@ class Ulysses final : public LevelBackend {
     return rows.narrow(-2, heads_.query + index * heads_.kv, heads_.kv);
   }
 
-  AttentionInputs inputs(const Saved& saved, double scale) const {
+  template <class State>
+  AttentionInputs inputs(const State& state) const {
+    const Saved& saved = state.saved;
     return {.q = query_part(saved.qkv),
             .k = kv_part(saved.qkv, 0),
             .v = kv_part(saved.qkv, 1),
             .sequences = &sequences_,
-            .scale = scale};
+            .scale = state.scale,
+            .window = state.window};
   }
 
   // Rows for each rank of the node, ready to send: (k, t, heads, D), contiguous.

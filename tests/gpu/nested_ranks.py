@@ -63,7 +63,7 @@ class Problem:
             torch.cat([x[part] for part in mine] or [x[:1]]).requires_grad_() for x in self.whole
         )
         schedule = context.schedule(plan)
-        out = torch.ops.nsp.attention(q, k, v, schedule.handle, 0, SCALE)
+        out = torch.ops.nsp.attention(q, k, v, schedule.handle, 0, SCALE, 0)
         found = (out.detach(), *torch.autograd.grad(out, (q, k, v), dout))
         errors = torch.zeros(4, 2, dtype=torch.float64)
         if mine:

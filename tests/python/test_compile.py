@@ -66,13 +66,13 @@ def schedule(context: Any) -> Any:
 
 def test_the_operator_passes_the_checks_of_torch(context: Any) -> None:
     made = schedule(context)
-    torch.library.opcheck(torch.ops.nsp.attention.default, (*rows(True), made.handle, 0, 0.3))
-    torch.library.opcheck(torch.ops.nsp.attention_forward.default, (*rows(), made.handle, 0, 0.3))
+    torch.library.opcheck(torch.ops.nsp.attention.default, (*rows(True), made.handle, 0, 0.3, 0))
+    torch.library.opcheck(torch.ops.nsp.attention_forward.default, (*rows(), made.handle, 0, 0.3, 0))
 
 
 def test_a_copy_of_what_backward_needs_is_refused(context: Any) -> None:
     made, (q, k, v) = schedule(context), rows()
-    out, kept = torch.ops.nsp.attention_forward(q, k, v, made.handle, 0, 0.3)
+    out, kept = torch.ops.nsp.attention_forward(q, k, v, made.handle, 0, 0.3, 0)
     with pytest.raises(RuntimeError, match="copied between forward and backward"):
         torch.ops.nsp.attention_backward(out, q, k, v, out, kept.clone())
 

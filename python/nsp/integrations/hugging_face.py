@@ -50,7 +50,7 @@ def attention(
     q_THD, k_TKD, v_TKD = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     out_THD = torch.ops.nsp.attention(
-        q_THD, k_TKD, v_TKD, nsp_plan.handle, nsp_plan.round, float(scale)
+        q_THD, k_TKD, v_TKD, nsp_plan.handle, nsp_plan.round, float(scale), 0
     )
     return out_THD[None], None
 
