@@ -76,8 +76,7 @@ Tensor differentiable_attention(const Tensor& q,
     const at::AutoDispatchBelowADInplaceOrView below;
     return op.call(q, k, v, std::move(handle), std::move(round), scale, std::move(window));
   }
-  return Attention::apply(
-      q, k, v, std::move(handle), std::move(round), scale, std::move(window));
+  return Attention::apply(q, k, v, std::move(handle), std::move(round), scale, std::move(window));
 }
 
 void add_calls(torch::Library& library) {

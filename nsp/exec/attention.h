@@ -12,14 +12,16 @@ namespace nsp {
 // The dispatcher operator nsp::attention, for CPU and CUDA tensors.
 //
 // q (T, heads, head_dim); k, v (T, kv_heads, head_dim); the result is like q. T is the rank's rows
-// in the round; `handle` is one of add_program; `scale` multiplies q k^T; `window` is how many tokens
-// of its sequence a token attends to, itself included (0: all before it).
+// in the round; `handle` is one of add_program; `scale` multiplies q k^T; `window` is how many
+// tokens of its sequence a token attends to, itself included (0: all before it).
 //
 // Every rank of the world calls it for the same plan and round, and runs backward equally often:
 // each call issues the same exchanges on all ranks, two forward and two backward for each level
 // that any rank uses, whatever the rank's own rows. Throws BadInput before any exchange when
 // shapes, types or devices do not fit, Error when an exchange fails. Backward returns dq, dk and dv
 // always and refuses create_graph=True (no second derivative).
+//
+// Compilers trace it: nsp/exec/attention_calls.h.
 at::Tensor attention(const at::Tensor& q,
                      const at::Tensor& k,
                      const at::Tensor& v,

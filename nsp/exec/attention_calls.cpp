@@ -110,23 +110,13 @@ bool needs_rows(const Tensor& kept) {
   return found == nullptr || found->rows;
 }
 
-Tensor trace_plain(const Tensor& q,
-                   const Tensor&,
-                   const Tensor&,
-                   c10::SymInt,
-                   c10::SymInt,
-                   double,
-                   c10::SymInt) {
+Tensor trace_plain(
+    const Tensor& q, const Tensor&, const Tensor&, c10::SymInt, c10::SymInt, double, c10::SymInt) {
   return like(q);
 }
 
-std::tuple<Tensor, Tensor> trace_forward(const Tensor& q,
-                                         const Tensor&,
-                                         const Tensor&,
-                                         c10::SymInt,
-                                         c10::SymInt,
-                                         double,
-                                         c10::SymInt) {
+std::tuple<Tensor, Tensor> trace_forward(
+    const Tensor& q, const Tensor&, const Tensor&, c10::SymInt, c10::SymInt, double, c10::SymInt) {
   return {like(q), at::empty({0}, q.options().dtype(at::kByte))};
 }
 

@@ -1,4 +1,5 @@
-// The operator nsp::attention without autograd: what its dispatcher entries run, one pass at a time.
+// The operator nsp::attention without autograd: what its dispatcher entries run, one pass at a
+// time.
 //
 // A forward pass that will be differentiated gives back two tensors, out and `kept`. Kept is what
 // backward needs beside q, k, v and out: an empty tensor on their device whose storage owns it (and

@@ -1,8 +1,8 @@
 """`nsp.compile_layers`: decoder layers as compiled graphs, one for all of a model's plans and lengths.
 
-A layer's `forward` is replaced; hooks (FSDP2's), checkpointing with its contexts, and the loss stay outside of
-the graphs. Inside, `nsp::attention` is one opaque operator: handle and round of the plan are its integer
-arguments, so another plan is no other graph.
+A layer's `forward` is replaced; hooks (FSDP2's), checkpointing with its contexts, and the loss stay outside.
+Inside, `nsp::attention` is one opaque operator: handle and round of the plan are its integer arguments, so
+another plan is no other graph.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ CHECKPOINTING = "forward_with_checkpointing"  # how transformers names a forward
 def compile_layers(model: Any, *, backend: str = "inductor") -> None:
     """Compiles each decoder layer of `model` in place, at its first planned row: fullgraph, dynamic shapes.
 
-    Before or after `nsp.shard` and `nsp.attach`, and before or after checkpointing is switched on. Compiled are
-    planned calls of two tokens and more; a row of one token (a rank's dummy), and calls without a plan, run
-    eagerly, since they would be graphs of their own. All layers of one class share one graph a grad mode.
+    Before or after `nsp.shard` and `nsp.attach`, before or after checkpointing is switched on. Compiled are
+    planned calls of two tokens and more; a row of one token (a rank's dummy) and calls without a plan run
+    eagerly, since they would be graphs of their own. All layers of one kind share one graph a grad mode.
 
-    ValueError: experts that no graph can hold (a loop over data), layers that are compiled already, or a model
-    without `get_decoder().layers`.
+    ValueError: experts that no graph can hold (a loop over data), layers that are compiled already, or a
+    model without `get_decoder().layers`.
     """
     experts = getattr(model.config, "_experts_implementation", None)
     if has_experts(model) and experts == "eager":
@@ -38,7 +38,7 @@ def compile_layers(model: Any, *, backend: str = "inductor") -> None:
     if any("forward" in vars(layer) for layer in layers):
         raise ValueError("model: a layer's forward is replaced already; call nsp.compile_layers once a model")
     for layer in layers:
-        layer.forward = _Forward(layer, backend)  # type: ignore[assignment]
+        layer.forward = _Forward(layer, backend)
 
 
 def has_experts(model: Any) -> bool:
@@ -49,7 +49,7 @@ def has_experts(model: Any) -> bool:
 class _Forward:
     """The `forward` of one compiled layer."""
 
-    def __init__(self, layer: torch.nn.Module, backend: str) -> None:
+    def __init__(self, layer: Any, backend: str) -> None:
         self.layer = layer
         self.compiled = _compiled(_without_checkpointing(type(layer).forward), backend)
         self.attention = [m for m in layer.modules() if hasattr(m, "is_causal")]

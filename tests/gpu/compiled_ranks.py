@@ -3,7 +3,7 @@
     torchrun --nproc-per-node N compiled_ranks.py OUT.json [cuda|cpu]
 
 Random nested plans of changing lengths under FSDP2 (bf16 parameters on GPUs), with and without checkpointing.
-Writes for each case the losses, the gradients' distance, attention calls of both, and the graphs of each rank.
+Writes for each case the losses, the gradients' distance and attention calls of both, and each rank's graphs.
 """
 
 import json

@@ -60,7 +60,7 @@ def compiled_layers() -> dict[str, Any]:
     before = counters["stats"]["unique_graphs"]
     plain = [run_plans(model, lengths) for lengths in BATCHES]
     entered = Entered()
-    model.activation_checkpointing_enable({"use_reentrant": False, "context_fn": entered.contexts})
+    model.gradient_checkpointing_enable({"use_reentrant": False, "context_fn": entered.contexts})
     checkpointed = [run_plans(model, lengths) for lengths in BATCHES]
     graphs: list[int] = [0, 0]
     dist.all_gather_object(graphs, counters["stats"]["unique_graphs"] - before)

@@ -1,5 +1,5 @@
-"""Compiled decoder layers give the loss and gradients of one process, from one graph; the operator is one that
-compilers can trace.
+"""Compiled decoder layers give the loss and gradients of one process, from one graph; compilers can trace the
+operator.
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ def context() -> Iterator[Any]:
 
 
 def rows(requires_grad: bool = False) -> list[torch.Tensor]:
-    return [
-        torch.randn(9, heads, 8, dtype=torch.float64, requires_grad=requires_grad) for heads in (8, 2, 2)
-    ]
+    return [torch.randn(9, heads, 8, dtype=torch.float64, requires_grad=requires_grad) for heads in (8, 2, 2)]
 
 
 def schedule(context: Any) -> Any:
