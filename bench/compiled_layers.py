@@ -2,10 +2,10 @@
 
     torchrun --nproc-per-node 2 bench/compiled_layers.py [--layers 4] [--tokens 16384] [--checkpoint]
 
-Qwen3-MoE at the widths of 30B-A3B (random weights, small vocabulary), FSDP2, bf16; forward and backward of one
-planned round, no optimizer: half of a rank's tokens in sequences over all ranks, half in leaf sequences, other
-lengths in every round. Both kinds run in turns, host clock around a synchronised step; the slowest rank counts;
-medians. The first two rounds (compiling) are reported apart. One JSON line; --json FILE writes it there too.
+Qwen3-MoE at the widths of 30B-A3B (random weights, small vocabulary), FSDP2, bf16; forward and backward of a
+planned round, no optimizer: half of a rank's tokens in sequences over all ranks, half in leaf sequences,
+other lengths in every round. Both kinds run in turns, host clock around a synchronised step; the slowest rank
+counts; medians. The first two rounds (compiling) are reported apart. One JSON line; --json FILE keeps it.
 """
 
 import argparse
