@@ -8,6 +8,7 @@
 #include "nsp/base/error.h"
 #include "nsp/cost/exact.h"
 #include "nsp/cost/launch_law.h"
+#include "nsp/plan/plan_json.h"
 
 namespace nsp {
 namespace {
@@ -81,6 +82,13 @@ std::size_t CostModel::level(std::int32_t degree) const {
   return level;
 }
 
+SequenceCost CostModel::sequence(std::int64_t tokens, const Way& way) const {
+  if (way != head_split(way.degree)) {
+    bad_input("backend", name(way.backend), "has no cost at this degree; use local or ulysses");
+  }
+  return sequence(tokens, way.degree);
+}
+
 SequenceCost CostModel::sequence(std::int64_t tokens, std::int32_t degree) const {
   const std::int64_t heads = shape_.heads / degree;
   const std::int64_t kv_heads = std::max<std::int64_t>(1, kv_copies_[level(degree)] / degree);
@@ -98,6 +106,18 @@ SequenceCost CostModel::sequence(std::int64_t tokens, std::int32_t degree) const
 Passes CostModel::node_fixed(std::int32_t degree) const {
   const std::int64_t exchange = degree == 1 ? 0 : 2 * link_latency_[degree > ranks_per_host_];
   return {.forward = exchange + forward_.launch(), .backward = exchange + backward_.launch()};
+}
+
+PhaseCost CostModel::phases(const Way& way, const NodeSums& sums) const {
+  const std::int64_t latency = way.degree == 1 ? 0 : link_latency_[way.degree > ranks_per_host_];
+  PhaseCost cost{.prologue = {latency, latency},
+                 .compute = {forward_.launch(), backward_.launch()},
+                 .epilogue = {latency, latency}};
+  cost.prologue += sums.prologue;
+  cost.compute += {.forward = launch_law(sums.work.forward, sums.path.forward),
+                   .backward = launch_law(sums.work.backward, sums.path.backward)};
+  cost.epilogue += sums.epilogue;
+  return cost;
 }
 
 Passes CostModel::node(std::int32_t degree,

@@ -11,32 +11,11 @@
 #include <vector>
 
 #include "nsp/cost/attention_cost.h"
+#include "nsp/cost/node_sums.h"
 #include "nsp/cost/profile.h"
 #include "nsp/workload/model_shape.h"
 
 namespace nsp {
-
-// Nanoseconds, or another amount, of each pass.
-struct Passes {
-  std::int64_t forward = 0;
-  std::int64_t backward = 0;
-
-  std::int64_t sum() const { return forward + backward; }
-  Passes& operator+=(const Passes& other) {
-    forward += other.forward;
-    backward += other.backward;
-    return *this;
-  }
-  bool operator==(const Passes&) const = default;
-};
-
-// What one sequence adds to each rank of a node, nanoseconds.
-struct SequenceCost {
-  Passes prologue;  // bytes over bandwidth; the collective's latency belongs to the node
-  Passes compute;   // share of the launch's work
-  Passes path;      // critical path if it is the node's longest
-  Passes epilogue;
-};
 
 // Degrees in 1, 2, 4, ... sp_max that the query heads divide by (what ulysses needs; KV heads may
 // be any).
@@ -50,9 +29,12 @@ class CostModel {
 
   std::vector<std::int32_t> allowed_degrees(std::int32_t sp_max) const;
 
-  // local at degree 1, ulysses above. Throws BadInput for a degree that the query heads do not
-  // divide by.
+  // Throws BadInput for a way that the model's heads do not allow, or that has no cost yet.
+  SequenceCost sequence(std::int64_t tokens, const Way& way) const;
+  // local at degree 1, ulysses above.
   SequenceCost sequence(std::int64_t tokens, std::int32_t degree) const;
+  // The three phases of an active node.
+  PhaseCost phases(const Way& way, const NodeSums& sums) const;
   // What a node costs because it is active: two collectives and one launch a pass.
   Passes node_fixed(std::int32_t degree) const;
   // A node with these sums: work and traffic of all its sequences, path of the longest.

@@ -1,8 +1,8 @@
 #include "nsp/cost/evaluate.h"
 
 #include <algorithm>
-#include <bit>
-#include <string>
+#include <map>
+#include <utility>
 
 #include "nsp/base/error.h"
 #include "nsp/plan/layout.h"
@@ -10,62 +10,23 @@
 namespace nsp {
 namespace {
 
-// Sums over the sequences of one node.
-struct NodeSums {
-  Passes work;
-  Passes path;
-  Passes traffic;
-  bool active = false;
-
-  void add(const SequenceCost& cost) {
-    active = true;
-    work += cost.compute;
-    traffic += cost.prologue;
-    traffic += cost.epilogue;
-    path = {.forward = std::max(path.forward, cost.path.forward),
-            .backward = std::max(path.backward, cost.path.backward)};
-  }
-};
-
-std::size_t level_of(const Placement& placement, std::int32_t world) {
-  const Node& node = placement.node;
-  if (!is_node(node, world, node.degree)) {
+void check_node(const Placement& placement, std::int32_t world) {
+  if (!is_node(placement.node, world, placement.node.degree)) {
     bad_input("sequence", placement.sequence, "is on a node that is not in the tree");
   }
-  return static_cast<std::size_t>(std::countr_zero(static_cast<std::uint32_t>(node.degree)));
 }
 
-// levels[l][i]: the i-th node of degree 2^l.
-std::vector<std::vector<NodeSums>> node_sums(const CostModel& model,
-                                             const Round& round,
-                                             std::int32_t world) {
-  std::vector<std::vector<NodeSums>> levels;
+// Sums of each active node and way, in order of first rank and way.
+std::map<std::pair<std::int32_t, Way>, NodeSums> node_sums(const CostModel& model,
+                                                           const Round& round,
+                                                           std::int32_t world) {
+  std::map<std::pair<std::int32_t, Way>, NodeSums> sums;
   for (const Placement& placement : round.placements) {
-    const std::size_t level = level_of(placement, world);
-    for (std::size_t l = levels.size(); l <= level; ++l) {
-      levels.emplace_back(static_cast<std::size_t>(world) >> l);
-    }
-    const auto index = static_cast<std::size_t>(placement.node.first_rank) >> level;
-    levels[level][index].add(model.sequence(placement.tokens, placement.node.degree));
+    check_node(placement, world);
+    const Way way = way_of(placement);
+    sums[{placement.node.first_rank, way}].add(model.sequence(placement.tokens, way));
   }
-  return levels;
-}
-
-void add_nodes(const CostModel& model,
-               const std::vector<std::vector<NodeSums>>& levels,
-               RoundLoad& load) {
-  for (std::size_t l = 0; l < levels.size(); ++l) {
-    for (std::size_t i = 0; i < levels[l].size(); ++i) {
-      const NodeSums& node = levels[l][i];
-      if (!node.active) {
-        continue;
-      }
-      const Passes cost = model.node(std::int32_t{1} << l, node.work, node.path, node.traffic);
-      for (std::size_t rank = i << l; rank < (i + 1) << l; ++rank) {
-        load.ranks[rank] += cost;
-      }
-    }
-  }
+  return sums;
 }
 
 }  // namespace
@@ -75,11 +36,16 @@ std::int64_t RoundLoad::tokens_max() const {
 }
 
 RoundLoad evaluate(const CostModel& model, const Round& round, std::int32_t world) {
-  const auto levels = node_sums(model, round, world);
   RoundLoad load{.ranks = std::vector<Passes>(static_cast<std::size_t>(world), model.dense_fixed()),
                  .tokens = rank_tokens(round, world),
                  .largest = {}};
-  add_nodes(model, levels, load);
+  for (const auto& [at, sums] : node_sums(model, round, world)) {
+    const auto& [first_rank, way] = at;
+    const Passes cost = model.phases(way, sums).sum();
+    for (std::int32_t rank = first_rank; rank < first_rank + way.degree; ++rank) {
+      load.ranks[static_cast<std::size_t>(rank)] += cost;
+    }
+  }
   for (std::size_t rank = 0; rank < load.ranks.size(); ++rank) {
     Passes& cost = load.ranks[rank];
     cost += model.dense(load.tokens[rank]);
