@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ -n "${NSP_PYTHON:-}" ]; then
-  exec "$NSP_PYTHON" tools/check_modules.py "$1"
+  exec "$NSP_PYTHON" tools/check_modules.py "$1" highsbox  # without: no planner flexsp
 fi
 if [ ! -x .venv/bin/python ]; then
   echo "nsp: making .venv"

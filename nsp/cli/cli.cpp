@@ -35,10 +35,10 @@ void add_plan(CLI::App& app, Command& command, PlanOptions& options) {
   plan->add_option("--token-budget",
                    options.token_budget,
                    "most tokens a rank holds in a round (default: 1.2 times the mean)");
-  plan->add_option(
-          "--planner",
-          options.planner,
-          "nsp, algorithm1, nsp-2l, megatron-dcp, static[:K], static-tokens[:K], static-usp[:K]")
+  plan->add_option("--planner",
+                   options.planner,
+                   "nsp, algorithm1, nsp-2l, megatron-dcp, flexsp, static[:K], static-tokens[:K], "
+                   "static-usp[:K]")
       ->capture_default_str();
   plan->add_option("--effort", options.effort, "fast, default or thorough")->capture_default_str();
   plan->add_option("--over-length",

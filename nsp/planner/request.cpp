@@ -5,6 +5,7 @@
 
 #include "nsp/base/error.h"
 #include "nsp/plan/way.h"
+#include "nsp/planner/milp.h"
 
 namespace nsp {
 namespace {
@@ -22,6 +23,7 @@ constexpr Named kPlanners[] = {{"nsp", PlannerKind::kNsp},
                                {"algorithm1", PlannerKind::kAlgorithm1},
                                {"nsp-2l", PlannerKind::kTwoLevel},
                                {"megatron-dcp", PlannerKind::kMegatron},
+                               {"flexsp", PlannerKind::kFlexSp},
                                {"static", PlannerKind::kStatic},
                                {"static-tokens", PlannerKind::kStatic, Balance::kTokens},
                                {"static-usp", PlannerKind::kStatic, Balance::kCost, true}};
@@ -226,6 +228,9 @@ Choice parse_planner(const PlanRequest& request) {
   const bool given = base.size() < name.size();
   if (named == std::end(kPlanners) || (given && named->kind != PlannerKind::kStatic)) {
     unknown_planner(name);
+  }
+  if (named->kind == PlannerKind::kFlexSp) {
+    require_milp();
   }
   Choice choice{.kind = named->kind, .balance = named->balance, .usp = named->usp};
   if (!given) {

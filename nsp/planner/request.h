@@ -11,7 +11,7 @@
 
 namespace nsp {
 
-enum class PlannerKind : std::uint8_t { kNsp, kAlgorithm1, kStatic, kTwoLevel, kMegatron };
+enum class PlannerKind : std::uint8_t { kNsp, kAlgorithm1, kStatic, kTwoLevel, kMegatron, kFlexSp };
 
 struct Choice {
   PlannerKind kind = PlannerKind::kNsp;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "nsp/planner/algorithm1.h"
+#include "nsp/planner/baselines/flexsp/flexsp.h"
 #include "nsp/planner/baselines/megatron_dcp.h"
 #include "nsp/planner/baselines/static.h"
 #include "nsp/planner/baselines/two_level.h"
@@ -141,6 +142,13 @@ Rounds by_ulysses(const Problem& batch, const PlanRequest& request) {
   return best;
 }
 
+// Started from the best static plan too: its rounds need not be cuts of the sorted sequences.
+Rounds by_flexsp(const Problem& batch) {
+  Rounds best = flexsp(batch);
+  keep_better(best, best_static(batch, Balance::kCost));
+  return best;
+}
+
 // Other backends than ulysses: its plan is a start where it is allowed, so more ways are never
 // worse.
 Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
@@ -186,6 +194,8 @@ std::vector<Solution> solve(const Problem& batch,
       return plan_rounds(batch, two_level);
     case PlannerKind::kMegatron:
       return megatron_dcp(batch);
+    case PlannerKind::kFlexSp:
+      return by_flexsp(batch);
     case PlannerKind::kStatic:
       break;
   }

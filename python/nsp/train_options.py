@@ -37,7 +37,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add(
         "--planner",
         default="nsp",
-        help="nsp, algorithm1, static[:K], static-tokens[:K], nsp-2l, megatron-dcp (nsp)",
+        help="nsp, algorithm1, static[:K], static-tokens[:K], nsp-2l, megatron-dcp, flexsp (nsp)",
     )
     add("--profile", default=None, help="preset or file of the cost profile (cpu-gloo on CPUs, h200 on GPUs)")
     add("--name", default="train", help="results go to runs/NAME (train)")

@@ -139,7 +139,7 @@ TEST(Plan, BadRequestsAreOneSentence) {
   EXPECT_EQ(message({.lengths = {3}, .world = 1, .sp_max = 1, .token_budget = -1}).substr(0, 16),
             "token_budget -1:");
   EXPECT_EQ(message({.lengths = {3}, .planner = "fast"}),
-            "planner 'fast': must be one of nsp, algorithm1, nsp-2l, megatron-dcp, static, "
+            "planner 'fast': must be one of nsp, algorithm1, nsp-2l, megatron-dcp, flexsp, static, "
             "static-tokens, static-usp, static:K, static-tokens:K, static-usp:K (K: a degree)");
   EXPECT_EQ(message({.lengths = {3}, .world = 4, .sp_max = 4, .planner = "static:8"}),
             "planner 'static:8': the degree must be one of 1, 2, 4");

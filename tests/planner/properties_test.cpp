@@ -22,9 +22,11 @@ double load(const Plan& plan) {
   return plan.predicted.forward + plan.predicted.backward;
 }
 
-// The names that planner_names() lists; K is 2.
+// The names that planner_names() lists; K is 2. flexsp takes seconds and may be missing: its own
+// tests hold it to the same.
 std::vector<std::string> planners() {
   std::vector<std::string> names = planner_names();
+  std::erase(names, "flexsp");
   for (std::string& name : names) {
     if (name.ends_with(":K")) {
       name.back() = '2';
