@@ -44,6 +44,23 @@ TEST(LayerTime, SerialIsTheLoad) {
   EXPECT_EQ(simulate_serial_layer(round_times(model, two_levels(), 2)), (LayerTime{11034, 21290}));
 }
 
+// Without a barrier rank 0's leaf of layer 2 starts at 10517, the prologue 10517-11034 hides behind
+// it, and so on: a layer takes 4000 + 6000 + 261 + 256 again.
+TEST(LayerTime, LayersInARowHaveNoBarrier) {
+  const CostModel model(simple_model(), simple_profile(), 2);
+  const Round round = two_levels();
+  const RoundTimes times = round_times(model, round, 2);
+  EXPECT_EQ(simulate_layers(times, default_order(round), 3).forward, 3 * 10517);
+  // Rank 1 computes dense for long, rank 0 attention: from a common start each layer would take
+  // rank 0's attention and then rank 1's dense part.
+  RoundTimes uneven = times;
+  uneven.dense = {{0, 0}, {9000, 0}};
+  EXPECT_EQ(simulate_layer(uneven, default_order(round)).forward, 10261 + 9000);
+  // Layer 2: rank 0's leaf 10261-14261; prologue 19261-19778, both compute to 25778, epilogue
+  // 26039.
+  EXPECT_EQ(simulate_layers(uneven, default_order(round), 2).forward, 26039 + 9000);
+}
+
 // World 4: ranks 0 and 1 have a node of their own first, so ranks 2 and 3 wait for them in the
 // prologue of degree 4.
 TEST(LayerTime, AnExchangeWaitsForItsLastRank) {
