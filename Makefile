@@ -54,7 +54,7 @@ dev: $(STAMPS)/dev ## formatters and linters
 format: $(STAMPS)/dev ## rewrite the sources in the project's format
 	tools/format.sh $(PYTHON) --write
 
-lint: $(STAMPS)/dev $(STAMPS)/deps ## formatter, layer, type and clang-tidy checks
+lint: $(STAMPS)/dev $(STAMPS)/deps ## formatter, linter, layer and type checks; TIDY=1 adds clang-tidy
 	tools/lint.sh $(PYTHON)
 
 clean: ## remove what was built (keeps .venv, .deps and runs)

@@ -5,7 +5,8 @@
 The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU in
 one leaf sequence; 32 query and 4 KV heads, head_dim 128, bf16. "alone" launches the same kernels on each
 level's heads and moves nothing. Rounds run both in turns between device events; the slowest rank counts;
-medians of the paired ratio. Host: seconds that a call keeps the host busy, with the queue full.
+medians of the paired ratio. Host: microseconds that a call keeps the host busy, with the queue full;
+"exchanges" is torch's all_to_all_single alone, as many and as large as the level's.
 """
 
 import argparse
@@ -72,10 +73,31 @@ class Nested:
         self.out = torch.empty(0)
 
     def forward(self) -> None:
-        self.out = torch.ops.nsp.attention(self.q, self.k, self.v, self.schedule.handle, 0, SCALE)
+        self.out = torch.ops.nsp.attention(self.q, self.k, self.v, self.schedule.handle, 0, SCALE, 0)
 
     def backward(self) -> None:
         torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)
+
+
+class Exchanges:
+    """Torch's own all-to-all on the executor's group: the two of a pass of the level, parts of equal size."""
+
+    def __init__(self, context: nsp.Context, world: int) -> None:
+        self.group = context.group
+        tokens = 16384 + 4096 * world  # of a rank at the level
+        heads, kv_heads = HEADS // world, max(1, KV_HEADS // world)
+
+        def buffers(heads: int) -> tuple[torch.Tensor, torch.Tensor, list[int]]:
+            shape = (world * tokens, heads * HEAD_DIM)
+            return *(torch.zeros(shape, device="cuda", dtype=torch.bfloat16) for _ in "ab"), [tokens] * world
+
+        self.packed, self.single = buffers(heads + 2 * kv_heads), buffers(heads)
+
+    def forward(self) -> None:
+        for received, sent, counts in (self.packed, self.single):
+            dist.all_to_all_single(received, sent, counts, counts, group=self.group)
+
+    backward = forward
 
 
 def paired(runs: dict, rounds: int) -> dict[str, list[float]]:
@@ -122,7 +144,7 @@ def main() -> None:
     torch.cuda.set_device(rank)
     dist.init_process_group("cpu:gloo,cuda:nccl")
     context = nsp.init(None, shape(), sp_max=world)
-    nested, alone = Nested(context, world), Alone(world)
+    nested, alone, exchanges = Nested(context, world), Alone(world), Exchanges(context, world)
     nested.forward()
     alone.forward()
     lines = []
@@ -132,6 +154,7 @@ def main() -> None:
         ratio = statistics.median(a / b for a, b in zip(times["nested"], times["alone"], strict=True))
         line = {"direction": direction, "gpus": world, "kernel": context.kernel, "nested_over_alone": ratio}
         line |= {f"{name}_ms": statistics.median(values) for name, values in times.items()}
+        runs["exchanges"] = getattr(exchanges, direction)
         line["host_us"] = {name: 1e6 * host_seconds(run) for name, run in runs.items()}
         lines.append(line)
         if rank == 0:

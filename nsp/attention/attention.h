@@ -31,6 +31,17 @@ struct AttentionGradients {
   at::Tensor dv;
 };
 
+// A launch by its numbers, for formulas of its memory.
+struct LaunchShape {
+  std::int64_t tokens = 0;
+  std::int64_t sequences = 1;
+  std::int64_t longest = 0;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t head_dim = 1;
+  std::int64_t value_bytes = 2;
+};
+
 // Safe to call from several threads; counts its launches.
 class AttentionKernel {
  public:
@@ -47,6 +58,10 @@ class AttentionKernel {
                         const at::Tensor& lse,
                         const at::Tensor& dout,
                         const AttentionGradients& gradients) = 0;
+
+  // Most bytes that a launch allocates beside its results (out, lse, the gradients) and frees at
+  // its end, for operands whose heads lie side by side.
+  virtual std::int64_t workspace_bytes(const LaunchShape& shape, bool backward) const = 0;
 
   std::atomic<std::int64_t> forward_launches = 0;
   std::atomic<std::int64_t> backward_launches = 0;

@@ -30,9 +30,10 @@ void write(const at::Tensor& x, std::int64_t begin, std::int64_t length, const a
   x.narrow(0, begin, length).copy_(value.squeeze(0).transpose(0, 1));
 }
 
-// (length, length), 0 where row i sees column j and -inf elsewhere; undefined without a window.
+// (length, length), 0 where row i sees column j and -inf elsewhere; none where a row sees all
+// before it.
 std::optional<at::Tensor> window_mask(const AttentionInputs& inputs, std::int64_t length) {
-  if (inputs.window == 0) {
+  if (inputs.window == 0 || length <= inputs.window) {
     return std::nullopt;
   }
   const at::Tensor seen = at::ones({length, length}, inputs.q.options().dtype(at::kBool))
@@ -105,6 +106,13 @@ class CpuAttention final : public AttentionKernel {
       ++backward_launches;
       begin += length;
     }
+  }
+
+  // Results of one sequence, before they are written to their rows; ATen's blocks of scores (under
+  // a megabyte a thread) are not counted.
+  std::int64_t workspace_bytes(const LaunchShape& shape, bool backward) const override {
+    const std::int64_t heads = shape.heads + (backward ? 2 * shape.kv_heads : 0);
+    return shape.longest * heads * shape.head_dim * shape.value_bytes;
   }
 };
 

@@ -259,6 +259,14 @@ class CudnnAttention final : public AttentionKernel {
     deliver(operands[kGradV], gradients.dv);
   }
 
+  // Backward: cuDNN's own workspace (seen with 9.19: dq in float32 and two more such arrays, by the
+  // bucket of tokens), and a dense copy of dout.
+  std::int64_t workspace_bytes(const LaunchShape& shape, bool backward) const override {
+    const std::int64_t values = shape.heads * shape.head_dim;
+    return backward ? values * (token_bucket(shape.tokens) * 12 + shape.tokens * shape.value_bytes)
+                    : 0;
+  }
+
  private:
   static Operands read(const AttentionInputs& inputs) {
     Operands operands;

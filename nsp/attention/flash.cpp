@@ -81,6 +81,20 @@ class FlashAttention final : public AttentionKernel {
     ++backward_launches;
   }
 
+  // Forward: out before it is copied. Backward: dq, and dk and dv for every query head where heads
+  // are grouped; FlashAttention-2 sums dq and the rows of dout * out in float32, each sequence with
+  // up to a block of 128 rows more.
+  std::int64_t workspace_bytes(const LaunchShape& shape, bool backward) const override {
+    const std::int64_t row = shape.head_dim * shape.value_bytes;
+    if (!backward) {
+      return shape.tokens * shape.heads * row;
+    }
+    const std::int64_t grouped = shape.kv_heads < shape.heads ? 2 * shape.heads : 0;
+    const std::int64_t rows = shape.tokens + 128 * shape.sequences;
+    return shape.tokens * (shape.heads + 2 * shape.kv_heads + grouped) * row +
+           rows * shape.heads * (shape.head_dim + 1) * 4;
+  }
+
  private:
   static at::Tensor boundaries(const AttentionInputs& inputs) {
     return inputs.sequences->offsets_on(inputs.q.device(), at::kInt, inputs.sequences->count(), 1);

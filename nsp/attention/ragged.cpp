@@ -20,35 +20,40 @@ Ragged::Ragged(std::vector<std::int64_t> lengths) : lengths_(std::move(lengths))
 }
 
 at::Tensor Ragged::lengths_on(at::Device device, std::int64_t entries) const {
-  return kept({device.str(), at::kInt, entries, 0}, device, [&] {
-    std::vector<std::int64_t> values = lengths_;
-    values.resize(static_cast<std::size_t>(entries), 0);
-    return values;
-  });
+  return kept(device, at::kInt, entries, 0);
 }
 
 at::Tensor Ragged::offsets_on(at::Device device,
                               at::ScalarType dtype,
                               std::int64_t entries,
                               std::int64_t row) const {
-  return kept({device.str(), dtype, entries, row}, device, [&] {
-    std::vector<std::int64_t> values{0};
-    for (const std::int64_t length : lengths_) {
-      values.push_back(values.back() + length * row);
-    }
-    values.resize(static_cast<std::size_t>(entries) + 1, values.back());
-    return values;
-  });
+  return kept(device, dtype, entries, row);
 }
 
-at::Tensor Ragged::kept(const Key& key,
-                        at::Device device,
-                        const std::function<std::vector<std::int64_t>()>& values) const {
+std::vector<std::int64_t> Ragged::values(std::int64_t entries, std::int64_t row) const {
+  std::vector<std::int64_t> result;
+  if (row == 0) {
+    result = lengths_;
+    result.resize(static_cast<std::size_t>(entries), 0);
+    return result;
+  }
+  result.push_back(0);
+  for (const std::int64_t length : lengths_) {
+    result.push_back(result.back() + length * row);
+  }
+  result.resize(static_cast<std::size_t>(entries) + 1, result.back());
+  return result;
+}
+
+at::Tensor Ragged::kept(at::Device device,
+                        at::ScalarType dtype,
+                        std::int64_t entries,
+                        std::int64_t row) const {
   const std::scoped_lock lock(mutex_);
-  auto [entry, added] = tensors_.try_emplace(key);
+  auto [entry, added] = tensors_.try_emplace({device.type(), device.index(), dtype, entries, row});
   if (added) {
-    const auto options = at::TensorOptions().dtype(std::get<1>(key));
-    entry->second = copy_without_waiting(at::tensor(values(), options), device);
+    const auto options = at::TensorOptions().dtype(dtype);
+    entry->second = copy_without_waiting(at::tensor(values(entries, row), options), device);
   }
   return entry->second;
 }

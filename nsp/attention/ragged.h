@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -35,10 +33,14 @@ class Ragged {
                         std::int64_t row) const;
 
  private:
-  using Key = std::tuple<std::string, at::ScalarType, std::int64_t, std::int64_t>;
-  at::Tensor kept(const Key& key,
-                  at::Device device,
-                  const std::function<std::vector<std::int64_t>()>& values) const;
+  // Device type and index, value type, entries, elements a row (0: lengths).
+  using Key =
+      std::tuple<at::DeviceType, at::DeviceIndex, at::ScalarType, std::int64_t, std::int64_t>;
+  at::Tensor kept(at::Device device,
+                  at::ScalarType dtype,
+                  std::int64_t entries,
+                  std::int64_t row) const;
+  std::vector<std::int64_t> values(std::int64_t entries, std::int64_t row) const;
 
   std::vector<std::int64_t> lengths_;
   std::int64_t tokens_ = 0;

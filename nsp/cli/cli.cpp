@@ -36,18 +36,49 @@ void add_plan(CLI::App& app, Command& command, PlanOptions& options) {
                    options.token_budget,
                    "most tokens a rank holds in a round (default: 1.2 times the mean)");
   plan->add_option(
-          "--planner", options.planner, "nsp, algorithm1, nsp-2l, megatron-dcp, static or static:K")
+          "--planner",
+          options.planner,
+          "nsp, algorithm1, nsp-2l, megatron-dcp, static[:K], static-tokens[:K], static-usp[:K]")
       ->capture_default_str();
   plan->add_option("--effort", options.effort, "fast, default or thorough")->capture_default_str();
   plan->add_option("--over-length",
                    options.over_length,
                    "sequences that cannot fit: error, skip or truncate")
       ->capture_default_str();
+  plan->add_option("--byte-budget",
+                   options.byte_budget,
+                   "bytes of attention output a rank may save of a layer, e.g. 512MiB (default 0: "
+                   "recompute all)")
+      ->transform(CLI::AsSizeValue(false));
+  plan->add_option(
+          "--mark-order", options.mark_order, "what is saved first: seconds-per-byte or tree")
+      ->capture_default_str();
+  plan->add_option(
+          "--backends",
+          options.backends,
+          "what planner nsp may use: ulysses, gather, ring, usp-ring, usp-gather, usp, all")
+      ->delimiter(',')
+      ->capture_default_str();
+  plan->add_option("--ep", options.ep, "ranks of an expert-parallel group, for the prediction")
+      ->capture_default_str();
   plan->add_option("--json", options.json, kJsonHelp);
   plan->footer(
       "Example:\n  nsp plan --lengths lengths.txt --max-length 393216 --world 64 --sp-max 32 "
       "--model qwen3-30b-a3b \\\n    --batch-tokens 2097152 --batch 0 --json plan.json");
   plan->callback([&] { command = [&](Streams streams) { return run_plan(options, streams); }; });
+}
+
+void add_explain(CLI::App& app, Command& command, ExplainOptions& options) {
+  CLI::App* explain = app.add_subcommand("explain", "say where each length class went and why");
+  explain->add_option("plan", options.file.plan, "a plan file (nsp-plan/1)")->required();
+  explain->add_option("--model",
+                      options.model,
+                      "the plan's model: adds bytes and seconds of saved attention output");
+  explain->add_option("--profile", options.profile, "the plan's profile")->capture_default_str();
+  explain->add_option("--json", options.file.json, kJsonHelp);
+  explain->footer("Example:\n  nsp explain plan.json --model qwen3-30b-a3b");
+  explain->callback(
+      [&] { command = [&](Streams streams) { return run_explain(options, streams); }; });
 }
 
 using FileCommand = int (*)(const FileOptions&, Streams);
@@ -105,8 +136,8 @@ int parse_and_run(const std::vector<std::string>& arguments, Streams streams) {
   CompareCommand compare;
   std::string json;
   add_plan(app, command, plan);
-  add_file_command(
-      app, command, file, "explain", "say where each length class went and why", run_explain);
+  ExplainOptions explain;
+  add_explain(app, command, explain);
   add_file_command(app, command, file, "check", "check a plan before any rank runs it", run_check);
   add_simulate(app, command, simulate);
   add_compare(app, command, compare);

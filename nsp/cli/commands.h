@@ -30,6 +30,10 @@ struct PlanOptions {
   std::string planner = "nsp";
   std::string effort = "default";
   std::string over_length = "error";
+  std::int64_t byte_budget = 0;  // saved attention output a rank and layer
+  std::string mark_order = "seconds-per-byte";
+  std::vector<std::string> backends = {"ulysses"};  // beside local
+  std::int32_t ep = 1;                              // ranks of an expert-parallel group
   std::string json = {};  // empty: no JSON; "-": standard output instead of the table; else a path
 };
 
@@ -38,12 +42,18 @@ struct FileOptions {
   std::string json = {};
 };
 
+struct ExplainOptions {
+  FileOptions file;
+  std::string model = {};  // empty: no bytes and seconds of saved attention output
+  std::string profile = "h200";
+};
+
 struct SimulateCommand {
   std::string plan;   // path of a nsp-plan/1 file
   std::string model;  // empty: the preset that the plan was made for
   std::string profile = "h200";
   std::string checkpoint = "none";
-  std::int32_t expert_parallel = 1;
+  std::int32_t ep = 1;
   bool serial = false;
   bool without_fsdp = false;
   std::string trace = {};  // path of a Chrome trace, .gz allowed
@@ -63,12 +73,14 @@ struct CompareCommand {
   std::int64_t token_budget = 0;
   std::vector<std::string> planners = {};  // empty: all
   std::string effort = "default";
+  std::vector<std::string> backends = {"ulysses"};
+  std::int32_t ep = 1;
   std::string checkpoint = "none";
   std::string json = {};
 };
 
 int run_plan(const PlanOptions& options, Streams streams);
-int run_explain(const FileOptions& options, Streams streams);
+int run_explain(const ExplainOptions& options, Streams streams);
 int run_check(const FileOptions& options, Streams streams);
 int run_simulate(const SimulateCommand& options, Streams streams);
 int run_compare(const CompareCommand& options, Streams streams);

@@ -1,11 +1,16 @@
 #include "nsp/plan/explain.h"
 
+#include <fmt/format.h>
+#include <iterator>
 #include <ostream>
 
+#include "nsp/base/error.h"
 #include "nsp/cli/output.h"
+#include "nsp/cost/make_profile.h"
 #include "nsp/plan/check.h"
 #include "nsp/plan/plan_json.h"
 #include "nsp/plan/plan_text.h"
+#include "nsp/planner/marks.h"
 
 namespace nsp {
 namespace {
@@ -19,21 +24,71 @@ Json to_json(const ClassShare& share) {
           {"why", share.why}};
 }
 
+Json to_json(const LevelSaved& level) {
+  return {{"degree", level.degree},
+          {"sequences", level.sequences},
+          {"saved", level.saved},
+          {"bytes_max", level.bytes_max},
+          {"seconds", level.seconds},
+          {"seconds_saved", level.seconds_saved}};
+}
+
+std::vector<LevelSaved> saved_levels(const Plan& plan, const ExplainOptions& options) {
+  const ModelShape shape = find_model(options.model);
+  if (!plan.model_hash.empty() && model_hash(shape) != plan.model_hash) {
+    bad_input("--model", options.model, "is not the model that the plan was made for; name that");
+  }
+  const Profile profile = find_profile(shape, options.profile);
+  if (!plan.profile_hash.empty() && profile_hash(profile) != plan.profile_hash) {
+    bad_input("--profile", options.profile, "is not the plan's profile; name that");
+  }
+  const CostModel model(shape, profile, plan.ranks_per_host);
+  return saved_by_level(plan, model, saved_token_bytes(shape));
+}
+
+std::string saved_table(const std::vector<LevelSaved>& levels) {
+  std::string out = "\nattention output kept for backward, one layer; seconds are a rank's mean\n";
+  auto to = std::back_inserter(out);
+  constexpr const char* kRow = "{:>6} {:>9} {:>9} {:>14} {:>12} {:>12}\n";
+  fmt::format_to(to, kRow, "degree", "sequences", "saved", "bytes, most", "forward ms", "saved ms");
+  for (const LevelSaved& level : levels) {
+    fmt::format_to(to,
+                   kRow,
+                   level.degree,
+                   level.sequences,
+                   level.saved,
+                   level.bytes_max,
+                   fmt::format("{:.3f}", 1e3 * level.seconds),
+                   fmt::format("{:.3f}", 1e3 * level.seconds_saved));
+  }
+  return out;
+}
+
 }  // namespace
 
-int run_explain(const FileOptions& options, Streams streams) {
-  const Plan plan = parse_plan(read_file(options.plan), options.plan);
+int run_explain(const ExplainOptions& options, Streams streams) {
+  const std::string& path = options.file.plan;
+  const Plan plan = parse_plan(read_file(path), path);
   const std::vector<std::string> violations = find_violations(plan);
   if (!violations.empty()) {
-    streams.err << "nsp: " << options.plan << ": " << violations.front() << "; see nsp check\n";
+    streams.err << "nsp: " << path << ": " << violations.front() << "; see nsp check\n";
     return 1;
   }
   Json classes = Json::array();
   for (const ClassShare& share : explain(plan)) {
     classes.push_back(to_json(share));
   }
-  write_result(
-      options.json, {{"hash", plan.hash}, {"classes", classes}}, explanation(plan), streams);
+  Json result = {{"hash", plan.hash}, {"classes", classes}};
+  std::string table = explanation(plan);
+  if (!options.model.empty()) {
+    const std::vector<LevelSaved> levels = saved_levels(plan, options);
+    result["saved"] = Json::array();
+    for (const LevelSaved& level : levels) {
+      result["saved"].push_back(to_json(level));
+    }
+    table += saved_table(levels);
+  }
+  write_result(options.file.json, result, table, streams);
   return 0;
 }
 

@@ -65,8 +65,11 @@ std::string reason(const PlanResult& result) {
 }
 
 // Share of the ranks' time, under the cost model, spent waiting for the slowest rank of each round.
-std::string idle_line(const Plan& plan, const ModelShape& shape, const Profile& profile) {
-  const CostModel model(shape, profile, plan.ranks_per_host);
+std::string idle_line(const Plan& plan,
+                      const ModelShape& shape,
+                      const Profile& profile,
+                      std::int32_t ep) {
+  const CostModel model(shape, profile, plan.ranks_per_host, ep);
   double busy = 0;
   double all = 0;
   for (const RoundLoad& round : evaluate(model, plan).rounds) {
@@ -76,6 +79,13 @@ std::string idle_line(const Plan& plan, const ModelShape& shape, const Profile& 
     all += static_cast<double>(round.largest.sum()) * plan.world;
   }
   return all > 0 ? fmt::format("idle {:.2f}% of the ranks' time\n", 100 * (1 - busy / all)) : "";
+}
+
+std::string saved_line(const Plan& plan, std::int64_t byte_budget) {
+  return byte_budget > 0 ? fmt::format("saved attention output: {} of {} bytes a rank and layer\n",
+                                       plan.predicted.bytes_max,
+                                       byte_budget)
+                         : "";
 }
 
 }  // namespace
@@ -90,7 +100,11 @@ int run_plan(const PlanOptions& options, Streams streams) {
                                   .token_budget = options.token_budget,
                                   .planner = options.planner,
                                   .effort = options.effort,
-                                  .over_length = parse_over_length(options.over_length)},
+                                  .over_length = parse_over_length(options.over_length),
+                                  .byte_budget = options.byte_budget,
+                                  .mark_order = parse_mark_order(options.mark_order),
+                                  .backends = options.backends,
+                                  .ep = options.ep},
                                  shape,
                                  profile);
   if (!result.plan.feasible) {
@@ -102,7 +116,8 @@ int run_plan(const PlanOptions& options, Streams streams) {
   }
   write_result(options.json,
                to_json(result.plan),
-               summary(result.plan) + idle_line(result.plan, shape, profile),
+               summary(result.plan) + idle_line(result.plan, shape, profile, options.ep) +
+                   saved_line(result.plan, options.byte_budget),
                streams);
   return 0;
 }

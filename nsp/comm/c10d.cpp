@@ -1,10 +1,12 @@
 #include "nsp/comm/c10d.h"
 
 #include <fmt/format.h>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <ATen/ops/empty.h>
 #include <c10/core/Event.h>
@@ -20,19 +22,26 @@ namespace {
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 
-// Where an exchange failed, for a person who reads one rank's log.
-struct Place {
-  std::int32_t rank;
-  std::int32_t size;
+// One exchange, for a person who reads one rank's log.
+struct Exchange {
+  Communicator& communicator;
   Purpose purpose;
 
   [[noreturn]] void fail(const std::exception& cause) const {
-    throw Error(fmt::format("rank {} of {}: the exchange of the {} of level {} failed: {}",
-                            rank,
-                            size,
-                            purpose.phase,
-                            purpose.degree,
-                            cause.what()));
+    throw Error(
+        fmt::format("rank {} of {}: the exchange of the {} of level {} failed in {}: {}; look at "
+                    "the rank that ended first",
+                    communicator.rank(),
+                    communicator.size(),
+                    purpose.phase,
+                    purpose.degree,
+                    describe(communicator.progress.place()),
+                    cause.what()));
+  }
+  void expect_running() const {
+    if (communicator.stopped) {
+      fail(Error("the watchdog has stopped the communicator"));
+    }
   }
 };
 
@@ -59,11 +68,38 @@ class Queue {
   std::optional<c10::Stream> stream_;
 };
 
-void let_wait(const c10::Stream& waiting, const c10::Stream& working) {
-  c10::Event event(working.device_type());
-  event.record(working);
-  event.block(waiting);
-}
+// Device events, used again and again: making one costs the host as much as recording it.
+class Events {
+ public:
+  // An event that marks the work on `stream` up to now. It is recorded anew only after its last
+  // owner is gone; who owns it may outlive this object.
+  std::shared_ptr<c10::Event> record(const c10::Stream& stream) {
+    std::unique_ptr<c10::Event> event = pool_->take(stream.device_type());
+    event->record(stream);
+    return {event.release(), [pool = pool_](c10::Event* used) { pool->give_back(used); }};
+  }
+
+ private:
+  struct Pool {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<c10::Event>> free;
+
+    std::unique_ptr<c10::Event> take(c10::DeviceType type) {
+      const std::scoped_lock lock(mutex);
+      if (free.empty()) {
+        return std::make_unique<c10::Event>(type);
+      }
+      std::unique_ptr<c10::Event> event = std::move(free.back());
+      free.pop_back();
+      return event;
+    }
+    void give_back(c10::Event* event) {
+      const std::scoped_lock lock(mutex);
+      free.emplace_back(event);
+    }
+  };
+  std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
+};
 
 c10::Stream current_stream(at::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
@@ -72,15 +108,15 @@ c10::Stream current_stream(at::Device device) {
 class C10dPending final : public Pending {
  public:
   C10dPending(c10::intrusive_ptr<c10d::Work> work,
-              std::optional<c10::Event> done,
+              std::shared_ptr<c10::Event> done,
               at::Tensor sent,
               at::Tensor received,
-              Place place)
+              Exchange exchange)
       : work_(std::move(work)),
         done_(std::move(done)),
         sent_(std::move(sent)),
         received_(std::move(received)),
-        place_(place) {}
+        exchange_(exchange) {}
 
   // On a GPU both tensors belong to the stream that waits here, so neither is reused before the
   // exchange is done.
@@ -88,22 +124,25 @@ class C10dPending final : public Pending {
     try {
       if (done_) {
         done_->block(current_stream(received_.device()));
+        done_.reset();
       } else {
+        const Progress::Waiting waiting(exchange_.communicator.progress);
         work_->wait();
       }
     } catch (const std::exception& cause) {
-      place_.fail(cause);
+      exchange_.fail(cause);
     }
+    exchange_.expect_running();
     sent_.reset();
     return std::move(received_);
   }
 
  private:
   c10::intrusive_ptr<c10d::Work> work_;
-  std::optional<c10::Event> done_;
+  std::shared_ptr<c10::Event> done_;
   at::Tensor sent_;
   at::Tensor received_;
-  Place place_;
+  Exchange exchange_;
 };
 
 // Rows of a GPU over a group that moves host memory only (several ranks a GPU): through the host,
@@ -131,41 +170,63 @@ class C10dCommunicator final : public Communicator {
                                     std::vector<std::int64_t> send_counts,
                                     std::vector<std::int64_t> receive_counts,
                                     const Purpose& purpose) override {
-    if (!rows.is_cpu() && group_->getBackendName() != "nccl") {
+    if (!rows.is_cpu() && !moves_device_memory_) {
       const at::Device device = rows.device();
-      auto host = exchange(rows.cpu(), std::move(send_counts), std::move(receive_counts), purpose);
+      auto host =
+          this->exchange(rows.cpu(), std::move(send_counts), std::move(receive_counts), purpose);
       return std::make_unique<StagedPending>(std::move(host), device);
     }
-    const Place place{rank(), size(), purpose};
+    const Exchange exchange{*this, purpose};
+    exchange.expect_running();
     auto shape = rows.sizes().vec();
     shape[0] = std::accumulate(receive_counts.begin(), receive_counts.end(), std::int64_t{0});
     at::Tensor received = at::empty(shape, rows.options());
     count(rows, send_counts);
     try {
+      const Progress::Waiting waiting(progress);  // a first call may set up connections
       const std::optional<c10::Stream> stream = queue_.on(rows.device());
       c10d::AllToAllOptions options;
       options.asyncOp = !stream.has_value();
       c10::OptionalStreamGuard guard;
       if (stream) {
-        let_wait(*stream, current_stream(rows.device()));
+        events_.record(current_stream(rows.device()))->block(*stream);
         guard.reset_stream(*stream);
       }
-      auto work = group_->alltoall_base(received, rows, receive_counts, send_counts, options);
+      // The backend itself: the group would pass the same call through the dispatcher.
+      auto work = group_->getBackend(rows.device().type())
+                      ->alltoall_base(received, rows, receive_counts, send_counts, options);
+      std::shared_ptr<c10::Event> done;
+      if (stream) {
+        done = events_.record(*stream);
+        in_flight.add([done] { return is_done(*done); }, progress.place());
+      }
       return std::make_unique<C10dPending>(
-          std::move(work), done_event(stream), std::move(rows), std::move(received), place);
+          std::move(work), std::move(done), std::move(rows), std::move(received), exchange);
     } catch (const std::exception& cause) {
-      place.fail(cause);
+      exchange.fail(cause);
+    }
+  }
+
+  // A host that is elsewhere may read what a device computed from an exchange that was cut short:
+  // only one that is in our code, which will throw, is released.
+  void stop() override {
+    stopped = true;
+    if (progress.place().inside) {
+      try {
+        group_->abort();
+      } catch (const std::exception&) {  // a group that cannot; its own timeout remains
+      }
     }
   }
 
  private:
-  static std::optional<c10::Event> done_event(const std::optional<c10::Stream>& stream) {
-    if (!stream) {
-      return std::nullopt;
+  // A device in error finishes nothing.
+  static bool is_done(const c10::Event& event) {
+    try {
+      return event.query();
+    } catch (const std::exception&) {
+      return false;
     }
-    c10::Event event(stream->device_type());
-    event.record(*stream);
-    return event;
   }
 
   void count(const at::Tensor& rows, const std::vector<std::int64_t>& send_counts) {
@@ -178,7 +239,9 @@ class C10dCommunicator final : public Communicator {
   }
 
   Group group_;
+  bool moves_device_memory_ = group_->getBackendName() == "nccl";
   Queue queue_;
+  Events events_;
 };
 
 }  // namespace

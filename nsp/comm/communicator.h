@@ -9,6 +9,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nsp/comm/in_flight.h"
+#include "nsp/comm/progress.h"
+
 namespace nsp {
 
 // What an exchange serves: named in every error.
@@ -17,7 +20,7 @@ struct Purpose {
   std::int32_t degree = 1;
 };
 
-// An exchange in flight. Keeps the sent and the received rows alive.
+// An exchange in flight. Keeps the sent and the received rows alive. Its communicator outlives it.
 class Pending {
  public:
   virtual ~Pending() = default;
@@ -42,6 +45,13 @@ class Communicator {
                                             std::vector<std::int64_t> receive_counts,
                                             const Purpose& purpose) = 0;
 
+  // Lets every exchange that the host waits for, and every later one, end with an Error. From any
+  // thread; the communicator is of no use afterwards.
+  virtual void stop() { stopped = true; }
+
+  std::atomic<bool> stopped = false;
+  Progress progress;   // of the rank: written by the executor
+  InFlight in_flight;  // exchanges that the device has not finished
   std::atomic<std::int64_t> exchanges = 0;
   std::atomic<std::int64_t> bytes = 0;  // sent to other ranks
 };

@@ -20,6 +20,26 @@ std::int64_t tiles(std::int64_t tokens) {
 
 }  // namespace
 
+Blocks& Blocks::operator+=(const Blocks& other) {
+  blocks += other.blocks;
+  rows += other.rows;
+  entries += other.entries;
+  return *this;
+}
+
+Blocks causal_blocks(std::int64_t tokens) {
+  const std::int64_t n = tiles(tokens);
+  return {.blocks = static_cast<std::int64_t>(wide(n) * wide(n + 1) / 2), .rows = n, .entries = 1};
+}
+
+Blocks full_blocks(std::int64_t tokens, std::int64_t kv_tokens) {
+  const std::int64_t n = tiles(tokens);
+  const std::int64_t m = tiles(kv_tokens);
+  return {.blocks = static_cast<std::int64_t>(wide(n) * wide(m)),
+          .rows = (n + m + 1) / 2,
+          .entries = 1};
+}
+
 AttentionCost::AttentionCost(const AttentionLaw& law)
     : row_(picoseconds(law.row_seconds)),
       entry_{picoseconds(law.entry_seconds),
@@ -49,10 +69,16 @@ std::int64_t AttentionCost::block(std::int64_t tokens) const {
 std::int64_t AttentionCost::work(std::int64_t tokens,
                                  std::int64_t heads,
                                  std::int64_t kv_heads) const {
-  const std::int64_t n = tiles(tokens);
-  const Wide blocks = wide(n) * wide(n + 1) / 2;
-  const Wide head = wide(block(tokens)) * blocks + wide(row_) * wide(n);
-  return ceil_ratio(wide(entry_[heads > kv_heads]) + wide(heads) * head, 1000);
+  return work(causal_blocks(tokens), tokens, heads, kv_heads);
+}
+
+std::int64_t AttentionCost::work(const Blocks& blocks,
+                                 std::int64_t kv_tokens,
+                                 std::int64_t heads,
+                                 std::int64_t kv_heads) const {
+  const Wide head = wide(block(kv_tokens)) * wide(blocks.blocks) + wide(row_) * wide(blocks.rows);
+  const Wide entries = wide(entry_[heads > kv_heads]) * wide(blocks.entries);
+  return ceil_ratio(entries + wide(heads) * head, 1000);
 }
 
 std::int64_t AttentionCost::path(std::int64_t tokens, bool grouped) const {

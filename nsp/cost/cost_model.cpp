@@ -8,7 +8,6 @@
 #include "nsp/base/error.h"
 #include "nsp/cost/exact.h"
 #include "nsp/cost/launch_law.h"
-#include "nsp/plan/plan_json.h"
 
 namespace nsp {
 namespace {
@@ -17,6 +16,20 @@ constexpr std::int64_t kNano = 1'000'000'000;
 
 std::int64_t rounded(double value) {
   return std::llround(value);
+}
+
+// Rounded up; searches ask often, so what fits in 64 bits is divided by a constant.
+std::int64_t nanoseconds(std::int64_t tokens, std::int64_t picoseconds) {
+  const Wide product = wide(tokens) * wide(picoseconds);
+  if (product < (Wide{1} << 55)) {
+    return static_cast<std::int64_t>((static_cast<std::uint64_t>(product) + 999) / 1000);
+  }
+  return ceil_ratio(product, 1000);
+}
+
+Passes token_nanoseconds(std::int64_t tokens, const Passes& picoseconds) {
+  return {.forward = nanoseconds(tokens, picoseconds.forward),
+          .backward = nanoseconds(tokens, picoseconds.backward)};
 }
 
 // KV heads that a rank of the node attends with, summed over its ranks: query heads are dealt in
@@ -33,20 +46,34 @@ std::int64_t kv_copies(const ModelShape& shape, std::int64_t degree) {
 
 }  // namespace
 
-CostModel::CostModel(const ModelShape& shape, const Profile& profile, std::int32_t ranks_per_host)
+CostModel::CostModel(const ModelShape& shape,
+                     const Profile& profile,
+                     std::int32_t ranks_per_host,
+                     std::int32_t ep)
     : shape_(shape),
       forward_(profile.attention_forward),
       backward_(profile.attention_backward),
       ranks_per_host_(ranks_per_host),
+      ep_(ep),
       dense_token_{.forward = rounded(profile.dense_forward.token_seconds * 1e12),
                    .backward = rounded(profile.dense_backward.token_seconds * 1e12)},
+      expert_token_{.forward = rounded(profile.dense_forward.expert_token_seconds * 1e12),
+                    .backward = rounded(profile.dense_backward.expert_token_seconds * 1e12)},
       dense_fixed_{.forward = rounded(profile.dense_forward.fixed_seconds * 1e9),
                    .backward = rounded(profile.dense_backward.fixed_seconds * 1e9)},
       link_bytes_per_second_{rounded(profile.inside.bytes_per_second),
                              rounded(profile.between.bytes_per_second)},
       link_latency_{rounded(profile.inside.latency_seconds * 1e9),
                     rounded(profile.between.latency_seconds * 1e9)},
+      merge_value_(rounded(profile.merge_value_seconds * 1e15)),
       lm_head_token_(rounded(profile.lm_head_token_seconds * 1e12)) {
+  if (ep > 1 && expert_token_.sum() == 0) {
+    bad_input("ep",
+              ep,
+              "the profile of " + profile.model +
+                  " has no expert_token_seconds in dense_forward and dense_backward; add them, or "
+                  "plan with ep 1");
+  }
   const std::int64_t fsdp = rounded(profile.fsdp.bytes_per_second);
   gather_ = ceil_ratio(wide(rounded(profile.fsdp.gather_bytes)) * wide(kNano), fsdp);
   scatter_ = ceil_ratio(wide(rounded(profile.fsdp.scatter_bytes)) * wide(kNano), fsdp);
@@ -82,19 +109,27 @@ std::size_t CostModel::level(std::int32_t degree) const {
   return level;
 }
 
-SequenceCost CostModel::sequence(std::int64_t tokens, const Way& way) const {
-  if (way != head_split(way.degree)) {
-    bad_input("backend", name(way.backend), "has no cost at this degree; use local or ulysses");
-  }
-  return sequence(tokens, way.degree);
+std::vector<Way> CostModel::allowed_ways(std::int32_t sp_max,
+                                         std::span<const Backend> backends) const {
+  return nsp::allowed_ways(
+      {.heads = shape_.heads, .ranks_per_host = ranks_per_host_, .sp_max = sp_max}, backends);
 }
 
 SequenceCost CostModel::sequence(std::int64_t tokens, std::int32_t degree) const {
-  const std::int64_t heads = shape_.heads / degree;
-  const std::int64_t kv_heads = std::max<std::int64_t>(1, kv_copies_[level(degree)] / degree);
+  return sequence(tokens, head_split(degree));
+}
+
+// The exchange of heads for tokens, and attention as if the inner ranks had the whole sequence: all
+// there is for local and ulysses.
+SequenceCost CostModel::split_heads(std::int64_t tokens, const Way& way) const {
+  const std::int64_t inner = way.ulysses_degree;
+  const std::int64_t heads = shape_.heads / inner;
+  const std::int64_t copies = kv_copies_[level(way.ulysses_degree)];
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, copies / inner);
   const bool grouped = heads > kv_heads;
-  const std::int64_t qkv = traffic(qkv_bytes(tokens, degree), degree);
-  const std::int64_t output = traffic(output_bytes(tokens, degree), degree);
+  const std::size_t over = link(way.ulysses_degree);
+  const std::int64_t qkv = traffic(wide(sent_bytes(tokens, way, shape_.heads + 2 * copies)), over);
+  const std::int64_t output = traffic(wide(sent_bytes(tokens, way, shape_.heads)), over);
   return {.prologue = {.forward = qkv, .backward = output},
           .compute = {.forward = forward_.work(tokens, heads, kv_heads),
                       .backward = backward_.work(tokens, heads, kv_heads)},
@@ -104,18 +139,16 @@ SequenceCost CostModel::sequence(std::int64_t tokens, std::int32_t degree) const
 }
 
 Passes CostModel::node_fixed(std::int32_t degree) const {
-  const std::int64_t exchange = degree == 1 ? 0 : 2 * link_latency_[degree > ranks_per_host_];
-  return {.forward = exchange + forward_.launch(), .backward = exchange + backward_.launch()};
+  return way_fixed(head_split(degree)).sum();
 }
 
 PhaseCost CostModel::phases(const Way& way, const NodeSums& sums) const {
-  const std::int64_t latency = way.degree == 1 ? 0 : link_latency_[way.degree > ranks_per_host_];
-  PhaseCost cost{.prologue = {latency, latency},
-                 .compute = {forward_.launch(), backward_.launch()},
-                 .epilogue = {latency, latency}};
+  const WayFixed fixed = way_fixed(way);
+  PhaseCost cost{.prologue = fixed.prologue,
+                 .compute = compute_seconds(fixed, sums.work, sums.path, sums.streamed),
+                 .epilogue = fixed.epilogue};
   cost.prologue += sums.prologue;
-  cost.compute += {.forward = launch_law(sums.work.forward, sums.path.forward),
-                   .backward = launch_law(sums.work.backward, sums.path.backward)};
+  cost.compute += sums.merge;
   cost.epilogue += sums.epilogue;
   return cost;
 }
@@ -131,29 +164,39 @@ Passes CostModel::node(std::int32_t degree,
   return cost;
 }
 
-// A rank holds L / degree tokens and keeps one part in `degree` of what it has for itself.
-std::int64_t CostModel::sent_bytes(std::int64_t tokens,
-                                   std::int32_t degree,
-                                   std::int64_t heads) const {
-  const Wide values = wide(tokens) * wide(degree - 1) * wide(heads) * wide(shape_.head_dim);
-  return ceil_ratio(values * wide(shape_.bytes_per_value), std::int64_t{degree} * degree);
+// A rank holds L / degree tokens and keeps one part in `ulysses_degree` of what it has for itself.
+std::int64_t CostModel::sent_bytes(std::int64_t tokens, const Way& way, std::int64_t heads) const {
+  const Wide values = wide(tokens) * wide(way.ulysses_degree - 1) * wide(heads * shape_.head_dim);
+  return ceil_ratio(values * wide(shape_.bytes_per_value),
+                    std::int64_t{way.degree} * way.ulysses_degree);
 }
 
 std::int64_t CostModel::qkv_bytes(std::int64_t tokens, std::int32_t degree) const {
-  return sent_bytes(tokens, degree, shape_.heads + 2 * kv_copies_[level(degree)]);
+  return sent_bytes(tokens, head_split(degree), shape_.heads + 2 * kv_copies_[level(degree)]);
 }
 
 std::int64_t CostModel::output_bytes(std::int64_t tokens, std::int32_t degree) const {
-  return sent_bytes(tokens, degree, shape_.heads);
+  return sent_bytes(tokens, head_split(degree), shape_.heads);
 }
 
-std::int64_t CostModel::traffic(std::int64_t bytes, std::int32_t degree) const {
-  return ceil_ratio(wide(bytes) * wide(kNano), link_bytes_per_second_[degree > ranks_per_host_]);
+std::int64_t CostModel::traffic(Wide bytes, std::size_t link) const {
+  return ceil_ratio(bytes * wide(kNano), link_bytes_per_second_[link]);
 }
 
 Passes CostModel::dense(std::int64_t tokens) const {
-  return {.forward = ceil_ratio(wide(tokens) * wide(dense_token_.forward), 1000),
-          .backward = ceil_ratio(wide(tokens) * wide(dense_token_.backward), 1000)};
+  return token_nanoseconds(tokens, dense_token_);
+}
+
+Passes CostModel::dense_before(std::int64_t tokens) const {
+  return token_nanoseconds(tokens,
+                           {.forward = dense_token_.forward - expert_token_.forward,
+                            .backward = dense_token_.backward - expert_token_.backward});
+}
+
+Passes CostModel::experts(std::int64_t group_tokens) const {
+  const std::int64_t ranks = 1000 * std::int64_t{ep_};
+  return {.forward = ceil_ratio(wide(group_tokens) * wide(expert_token_.forward), ranks),
+          .backward = ceil_ratio(wide(group_tokens) * wide(expert_token_.backward), ranks)};
 }
 
 std::int64_t CostModel::round_step(const Passes& load,

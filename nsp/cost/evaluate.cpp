@@ -1,8 +1,8 @@
 #include "nsp/cost/evaluate.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
+#include <numeric>
+#include <string>
 
 #include "nsp/base/error.h"
 #include "nsp/plan/layout.h"
@@ -16,17 +16,61 @@ void check_node(const Placement& placement, std::int32_t world) {
   }
 }
 
-// Sums of each active node and way, in order of first rank and way.
-std::map<std::pair<std::int32_t, Way>, NodeSums> node_sums(const CostModel& model,
-                                                           const Round& round,
-                                                           std::int32_t world) {
-  std::map<std::pair<std::int32_t, Way>, NodeSums> sums;
+// Sums of the nodes of one way, by first rank / degree.
+struct WaySums {
+  Way way;
+  std::vector<NodeSums> nodes;
+};
+
+std::vector<WaySums> node_sums(const CostModel& model, const Round& round, std::int32_t world) {
+  std::vector<WaySums> sums;
   for (const Placement& placement : round.placements) {
     check_node(placement, world);
     const Way way = way_of(placement);
-    sums[{placement.node.first_rank, way}].add(model.sequence(placement.tokens, way));
+    auto it = std::ranges::find(sums, way, &WaySums::way);
+    if (it == sums.end()) {
+      const auto nodes = static_cast<std::size_t>(world / way.degree);
+      it = sums.insert(sums.end(), {.way = way, .nodes = std::vector<NodeSums>(nodes)});
+    }
+    const auto node = static_cast<std::size_t>(placement.node.first_rank / way.degree);
+    it->nodes[node].add(model.sequence(placement.tokens, way));
   }
   return sums;
+}
+
+void add_nodes(const CostModel& model, const WaySums& sums, RoundLoad& load) {
+  const auto degree = static_cast<std::size_t>(sums.way.degree);
+  for (std::size_t node = 0; node < sums.nodes.size(); ++node) {
+    if (sums.nodes[node].sequences == 0) {
+      continue;
+    }
+    const Passes cost = model.phases(sums.way, sums.nodes[node]).sum();
+    for (std::size_t rank = node * degree; rank < (node + 1) * degree; ++rank) {
+      load.ranks[rank] += cost;
+    }
+  }
+}
+
+void add_dense(const CostModel& model, RoundLoad& load) {
+  const auto ep = static_cast<std::size_t>(model.ep());
+  for (std::size_t first = 0; first < load.ranks.size(); first += ep) {
+    const auto begin = load.tokens.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::int64_t sum = std::accumulate(begin, begin + model.ep(), std::int64_t{0});
+    for (std::size_t rank = first; rank < first + ep; ++rank) {
+      if (ep == 1) {
+        load.ranks[rank] += model.dense(sum);
+      } else {
+        load.ranks[rank] += model.dense_before(load.tokens[rank]);
+        load.ranks[rank] += model.experts(sum);
+      }
+    }
+  }
+}
+
+void check_groups(const CostModel& model, std::int32_t world) {
+  if (world % model.ep() != 0) {
+    bad_input("ep", model.ep(), "must divide the world of " + std::to_string(world) + " ranks");
+  }
 }
 
 }  // namespace
@@ -36,19 +80,15 @@ std::int64_t RoundLoad::tokens_max() const {
 }
 
 RoundLoad evaluate(const CostModel& model, const Round& round, std::int32_t world) {
+  check_groups(model, world);
   RoundLoad load{.ranks = std::vector<Passes>(static_cast<std::size_t>(world), model.dense_fixed()),
                  .tokens = rank_tokens(round, world),
                  .largest = {}};
-  for (const auto& [at, sums] : node_sums(model, round, world)) {
-    const auto& [first_rank, way] = at;
-    const Passes cost = model.phases(way, sums).sum();
-    for (std::int32_t rank = first_rank; rank < first_rank + way.degree; ++rank) {
-      load.ranks[static_cast<std::size_t>(rank)] += cost;
-    }
+  for (const WaySums& sums : node_sums(model, round, world)) {
+    add_nodes(model, sums, load);
   }
-  for (std::size_t rank = 0; rank < load.ranks.size(); ++rank) {
-    Passes& cost = load.ranks[rank];
-    cost += model.dense(load.tokens[rank]);
+  add_dense(model, load);
+  for (const Passes& cost : load.ranks) {
     load.largest = {.forward = std::max(load.largest.forward, cost.forward),
                     .backward = std::max(load.largest.backward, cost.backward)};
   }

@@ -9,7 +9,8 @@
 
 namespace nsp {
 
-// One round: nanoseconds of one layer and tokens, by rank.
+// One round: nanoseconds of one layer and tokens, by rank. With expert parallelism a rank's seconds
+// leave out its wait for its group; `largest` is the same with it.
 struct RoundLoad {
   std::vector<Passes> ranks;
   std::vector<std::int64_t> tokens;

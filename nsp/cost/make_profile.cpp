@@ -59,8 +59,18 @@ void scale(AttentionLaw& law, double factor) {
   }
 }
 
-void scale(DenseLaw& law, double factor) {
+// Part of a layer's parameters that a token uses which are experts': near their part of the
+// seconds (measured 0.67 forward for qwen3-30b-a3b, 0.67 by parameters).
+double expert_part(const ModelShape& shape) {
+  return shape.experts == 0 ? 0
+                            : mlp_parameters(shape, shape.top_k) / active_layer_parameters(shape);
+}
+
+// `experts`: how the experts' part changes; a measured part stays as it is for the same shape.
+void scale(DenseLaw& law, double factor, double experts) {
+  const double part = law.expert_token_seconds / law.token_seconds * experts;
   law.token_seconds *= factor;
+  law.expert_token_seconds = std::min(part, 1.0) * law.token_seconds;
 }
 
 void scale_compute(Profile& profile, const ModelShape& shape, const Cluster& cluster) {
@@ -74,8 +84,9 @@ void scale_compute(Profile& profile, const ModelShape& shape, const Cluster& clu
                       static_cast<double>(base.hidden * base.vocabulary);
   scale(profile.attention_forward, width * from.attention_forward / to.attention_forward);
   scale(profile.attention_backward, width * from.attention_backward / to.attention_backward);
-  scale(profile.dense_forward, dense);
-  scale(profile.dense_backward, dense);
+  const double experts = base.experts > 0 ? expert_part(shape) / expert_part(base) : 0;
+  scale(profile.dense_forward, dense, experts);
+  scale(profile.dense_backward, dense, experts);
   profile.lm_head_token_seconds *= head * slower;
 }
 

@@ -27,7 +27,11 @@ struct SequenceCost {
   Passes compute;   // share of the launch's work
   Passes path;      // critical path if it is the node's longest
   Passes epilogue;
+  Passes merge = {};     // compute beside attention: merging outputs, summing gradients
   Passes streamed = {};  // traffic inside the compute phase that its attention can hide (ring)
+
+  // All of it that nothing hides, without compute.
+  Passes traffic() const;
 };
 
 struct NodeSums {
@@ -35,11 +39,31 @@ struct NodeSums {
   Passes work;
   Passes path;  // largest
   Passes epilogue;
+  Passes merge;
   Passes streamed;
   std::int64_t sequences = 0;
 
   void add(const SequenceCost& cost);
 };
+
+// What an active node of one way costs beside its sequences.
+struct WayFixed {
+  Passes prologue;  // nanoseconds: latency of exchanges
+  Passes epilogue;
+  Passes launches{.forward = 1, .backward = 1};  // of attention, one after the other
+  Passes launch;                                 // nanoseconds each, beside the launch law
+  Passes hop;                                    // latency of the hops that attention hides
+
+  // All that nothing hides: no node of this way costs less than this, its work and its traffic.
+  Passes sum() const;
+};
+
+// Nanoseconds of the compute phase: equal launches one after the other, each under the launch law;
+// streamed traffic runs beside all but the last.
+Passes compute_seconds(const WayFixed& way,
+                       const Passes& work,
+                       const Passes& path,
+                       const Passes& streamed);
 
 // Nanoseconds of each phase, latencies and launches included.
 struct PhaseCost {

@@ -56,17 +56,27 @@ void check_law(const std::string& field, const AttentionLaw& law) {
                  {field + ".launch_seconds", law.launch_seconds}});
 }
 
+void check_dense(const std::string& field, const DenseLaw& law) {
+  check_seconds({{field + ".fixed_seconds", law.fixed_seconds},
+                 {field + ".token_seconds", law.token_seconds},
+                 {field + ".expert_token_seconds", law.expert_token_seconds}});
+  if (law.expert_token_seconds > law.token_seconds) {
+    bad_input("profile." + field + ".expert_token_seconds",
+              Json(law.expert_token_seconds).dump(),
+              "is a part of token_seconds and must not be above it");
+  }
+}
+
 }  // namespace
 
 void check(const Profile& profile) {
   check_law("attention_forward", profile.attention_forward);
   check_law("attention_backward", profile.attention_backward);
-  check_seconds({{"dense_forward.fixed_seconds", profile.dense_forward.fixed_seconds},
-                 {"dense_forward.token_seconds", profile.dense_forward.token_seconds},
-                 {"dense_backward.fixed_seconds", profile.dense_backward.fixed_seconds},
-                 {"dense_backward.token_seconds", profile.dense_backward.token_seconds},
-                 {"inside.latency_seconds", profile.inside.latency_seconds},
+  check_dense("dense_forward", profile.dense_forward);
+  check_dense("dense_backward", profile.dense_backward);
+  check_seconds({{"inside.latency_seconds", profile.inside.latency_seconds},
                  {"between.latency_seconds", profile.between.latency_seconds},
+                 {"merge_value_seconds", profile.merge_value_seconds},
                  {"lm_head_token_seconds", profile.lm_head_token_seconds},
                  {"optimizer_parameter_seconds", profile.optimizer_parameter_seconds}});
   check_amounts({{"inside.bytes_per_second", profile.inside.bytes_per_second},

@@ -44,6 +44,9 @@ struct AttentionLaw {
 struct DenseLaw {
   double fixed_seconds = 0;
   double token_seconds = 0;
+  // Part of token_seconds that experts take; 0: not known, or no experts. Needed for expert
+  // parallelism alone.
+  double expert_token_seconds = 0;
 
   bool operator==(const DenseLaw&) const = default;
 };
@@ -69,6 +72,9 @@ struct Profile {
   Link inside;
   Link between;
   FsdpCost fsdp;
+  // A value (output, gradient) merged with or added to another; as measured on an H200, unless
+  // given.
+  double merge_value_seconds = 1.43e-12;
   double lm_head_token_seconds = 0;        // forward, loss and backward
   double optimizer_parameter_seconds = 0;  // a parameter that the rank owns
   double parameters = 0;                   // of the whole model

@@ -51,12 +51,20 @@ AttentionLaw read_law(const Json& json, const std::string& where) {
 }
 
 Json dense_json(const DenseLaw& law) {
-  return {{"fixed_seconds", law.fixed_seconds}, {"token_seconds", law.token_seconds}};
+  return {{"fixed_seconds", law.fixed_seconds},
+          {"token_seconds", law.token_seconds},
+          {"expert_token_seconds", law.expert_token_seconds}};
 }
 
+// Files from before expert parallelism leave its part out.
 DenseLaw read_dense(const Json& json, const std::string& where) {
-  const JsonReader in(json, where, {"fixed_seconds", "token_seconds"});
-  return {.fixed_seconds = in.number("fixed_seconds"), .token_seconds = in.number("token_seconds")};
+  const JsonReader in(json, where, {"fixed_seconds", "token_seconds", "expert_token_seconds"});
+  DenseLaw law{.fixed_seconds = in.number("fixed_seconds"),
+               .token_seconds = in.number("token_seconds")};
+  if (in.has("expert_token_seconds")) {
+    law.expert_token_seconds = in.number("expert_token_seconds");
+  }
+  return law;
 }
 
 Json link_json(const Link& link) {
@@ -95,6 +103,7 @@ Json to_json(const Profile& profile) {
            {{"gather_bytes", profile.fsdp.gather_bytes},
             {"scatter_bytes", profile.fsdp.scatter_bytes},
             {"bytes_per_second", profile.fsdp.bytes_per_second}}},
+          {"merge_value_seconds", profile.merge_value_seconds},
           {"lm_head_token_seconds", profile.lm_head_token_seconds},
           {"optimizer_parameter_seconds", profile.optimizer_parameter_seconds},
           {"parameters", profile.parameters}};
@@ -116,6 +125,7 @@ Profile profile_from_json(const Json& json, const std::string& where) {
                        "inside",
                        "between",
                        "fsdp",
+                       "merge_value_seconds",
                        "lm_head_token_seconds",
                        "optimizer_parameter_seconds",
                        "parameters"});
@@ -140,6 +150,9 @@ Profile profile_from_json(const Json& json, const std::string& where) {
                   .lm_head_token_seconds = in.number("lm_head_token_seconds"),
                   .optimizer_parameter_seconds = in.number("optimizer_parameter_seconds"),
                   .parameters = in.number("parameters")};
+  if (in.has("merge_value_seconds")) {  // files from before gather and ring leave it out
+    profile.merge_value_seconds = in.number("merge_value_seconds");
+  }
   check(profile);
   return profile;
 }

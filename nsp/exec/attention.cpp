@@ -46,6 +46,7 @@ struct Attention : torch::autograd::Function<Attention> {
       throw Error(
           "nsp::attention has no second derivative: call backward without create_graph=True");
     }
+    const at::AutoDispatchBelowADInplaceOrView below;
     const auto call =
         c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
     // An output that the loss does not use arrives as zeros: the exchanges are issued all the same.
@@ -58,10 +59,11 @@ struct Attention : torch::autograd::Function<Attention> {
 Pass make_pass(const Tensor& q,
                const Tensor& k,
                const Tensor& v,
-               std::int64_t schedule,
+               std::int64_t handle,
                std::int64_t round,
-               double scale) {
-  Pass pass{.program = find_program(schedule), .round = round, .scale = scale};
+               double scale,
+               std::int64_t window) {
+  Pass pass{.program = find_program(handle), .round = round, .scale = scale, .window = window};
   check_inputs(pass, q, k, v);
   return pass;
 }
@@ -69,27 +71,29 @@ Pass make_pass(const Tensor& q,
 Tensor attention_plain(const Tensor& q,
                        const Tensor& k,
                        const Tensor& v,
-                       std::int64_t schedule,
+                       std::int64_t handle,
                        std::int64_t round,
-                       double scale) {
+                       double scale,
+                       std::int64_t window) {
   variable_list kept;
-  return run_forward(make_pass(q, k, v, schedule, round, scale), q, k, v, kept);
+  return run_forward(make_pass(q, k, v, handle, round, scale, window), q, k, v, kept);
 }
 
 Tensor attention_autograd(const Tensor& q,
                           const Tensor& k,
                           const Tensor& v,
-                          std::int64_t schedule,
+                          std::int64_t handle,
                           std::int64_t round,
-                          double scale) {
+                          double scale,
+                          std::int64_t window) {
   const bool differentiable =
       at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
   if (!differentiable) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    return attention_plain(q, k, v, schedule, round, scale);
+    return attention_plain(q, k, v, handle, round, scale, window);
   }
   return Attention::apply(
-      q, k, v, c10::make_intrusive<Call>(make_pass(q, k, v, schedule, round, scale)));
+      q, k, v, c10::make_intrusive<Call>(make_pass(q, k, v, handle, round, scale, window)));
 }
 
 }  // namespace
@@ -101,19 +105,26 @@ std::string_view attention_op() {
 Tensor attention(const Tensor& q,
                  const Tensor& k,
                  const Tensor& v,
-                 std::int64_t schedule,
+                 std::int64_t handle,
                  std::int64_t round,
-                 double scale) {
-  using Schema =
-      Tensor(const Tensor&, const Tensor&, const Tensor&, std::int64_t, std::int64_t, double);
+                 double scale,
+                 std::int64_t window) {
+  using Schema = Tensor(const Tensor&,
+                        const Tensor&,
+                        const Tensor&,
+                        std::int64_t,
+                        std::int64_t,
+                        double,
+                        std::int64_t);
   static const auto op =
       c10::Dispatcher::singleton().findSchemaOrThrow(kAttentionOp, "").typed<Schema>();
-  return op.call(q, k, v, schedule, round, scale);
+  return op.call(q, k, v, handle, round, scale, window);
 }
 
 TORCH_LIBRARY(nsp, library) {
   library.def(
-      "attention(Tensor q, Tensor k, Tensor v, int schedule, int round, float scale) -> Tensor");
+      "attention(Tensor q, Tensor k, Tensor v, int handle, int round, float scale, int window)"
+      " -> Tensor");
 }
 TORCH_LIBRARY_IMPL(nsp, CPU, library) {
   library.impl("attention", attention_plain);

@@ -12,7 +12,8 @@ namespace nsp {
 // The dispatcher operator nsp::attention, for CPU and CUDA tensors.
 //
 // q (T, heads, head_dim); k, v (T, kv_heads, head_dim); the result is like q. T is the rank's rows
-// in the round; `schedule` is a handle of add_program; `scale` multiplies q k^T.
+// in the round; `handle` is one of add_program; `scale` multiplies q k^T; `window` is how many
+// tokens of its sequence a token attends to, itself included (0: all before it).
 //
 // Every rank of the world calls it for the same plan and round, and runs backward equally often:
 // each call issues the same exchanges on all ranks, two forward and two backward for each level
@@ -22,9 +23,10 @@ namespace nsp {
 at::Tensor attention(const at::Tensor& q,
                      const at::Tensor& k,
                      const at::Tensor& v,
-                     std::int64_t schedule,
+                     std::int64_t handle,
                      std::int64_t round,
-                     double scale);
+                     double scale,
+                     std::int64_t window);
 
 // The operator's name. A program that reaches the operator only through the dispatcher calls this,
 // so that the linker takes the registration from the static library.

@@ -31,6 +31,7 @@ struct ForwardState {
   at::Tensor q, k, v;  // this block's rows
   at::Tensor out;      // this block's rows, to be written
   double scale = 1;
+  std::int64_t window = 0;  // of the kernel's launch; see AttentionInputs
   Saved saved{};
   std::unique_ptr<Pending> pending{};
 };
@@ -40,6 +41,7 @@ struct BackwardState {
   at::Tensor dq, dk, dv;    // this block's rows, to be written
   at::Tensor q, k, v, out;  // this block's rows; undefined unless keeps_rows()
   double scale = 1;
+  std::int64_t window = 0;
   Saved saved;
   at::Tensor computed;  // between compute and epilogue
   std::unique_ptr<Pending> pending;

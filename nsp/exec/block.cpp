@@ -88,4 +88,9 @@ std::vector<Block> make_blocks(const Round& round,
   return blocks;
 }
 
+std::int64_t window_within(const Block& block, std::int64_t window) {
+  const bool needed = !block.lengths.empty() && block.lengths.front() > window;
+  return needed ? window : 0;
+}
+
 }  // namespace nsp

@@ -51,6 +51,9 @@ void check_inputs(const Pass& pass, const Tensor& q, const Tensor& k, const Tens
   if (!q.is_floating_point()) {
     bad_input("q", std::string("of ") + at::toString(q.scalar_type()), "must be floating point");
   }
+  if (pass.window < 0) {
+    bad_input("window", pass.window, "must be at least 1 token, or 0 for whole sequences");
+  }
   check_shape("q", q, q, heads.query, tokens);
   check_shape("k", k, q, heads.kv, tokens);
   check_shape("v", v, q, heads.kv, tokens);

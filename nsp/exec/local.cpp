@@ -39,8 +39,12 @@ class Local final : public LevelBackend {
  private:
   template <class State>
   AttentionInputs inputs(const State& state) const {
-    return {
-        .q = state.q, .k = state.k, .v = state.v, .sequences = &sequences_, .scale = state.scale};
+    return {.q = state.q,
+            .k = state.k,
+            .v = state.v,
+            .sequences = &sequences_,
+            .scale = state.scale,
+            .window = state.window};
   }
 
   AttentionKernel& kernel_;

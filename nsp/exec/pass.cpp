@@ -3,8 +3,12 @@
 #include "nsp/exec/pass.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <ATen/ops/empty.h>
+
+#include "nsp/exec/range.h"
+#include "nsp/exec/view.h"
 
 namespace nsp {
 namespace {
@@ -13,16 +17,19 @@ using at::Tensor;
 using Tensors = std::vector<Tensor>;
 
 Tensor rows(const Tensor& x, const Block& block) {
-  return x.narrow(0, block.begin, block.tokens);
+  return part(x, 0, block.begin, block.tokens);
 }
 
 // Walks the issue order; what comes back at the end of each block is waited for last, so it travels
 // behind the compute of the others.
 template <class State>
-void run(const ProgramRound& round, std::vector<State>& states) {
+void run(const ProgramRound& round, std::vector<State>& states, Progress::Pass at) {
+  constexpr bool kForward = std::is_same_v<State, ForwardState>;
   for (const Step& step : round.steps) {
     const LevelBackend& backend = *round.blocks[step.block];
     State& state = states[step.block];
+    at.enter(static_cast<Stage>(step.phase), backend.block().degree);
+    const Range range(kForward ? step.forward_range : step.backward_range);
     switch (step.phase) {
       case Phase::kPrologue:
         backend.prologue(state);
@@ -35,9 +42,15 @@ void run(const ProgramRound& round, std::vector<State>& states) {
         break;
     }
   }
+  const Range range(kForward ? "nsp finish fwd" : "nsp finish bwd");
   for (std::size_t i = 0; i < states.size(); ++i) {
+    at.enter(Stage::kFinish, round.blocks[i]->block().degree);
     round.blocks[i]->finish(states[i]);
   }
+}
+
+Progress& progress_of(const Pass& pass) {
+  return pass.program->world().communicator->progress;
 }
 
 bool keeps_rows(const ProgramRound& round) {
@@ -53,15 +66,17 @@ Tensor run_forward(
   ++pass.program->world().attention_calls;
   Tensor out = at::empty(q.sizes(), q.options());
   std::vector<ForwardState> states;
+  states.reserve(round.blocks.size());
   for (const auto& backend : round.blocks) {
     const Block& block = backend->block();
     states.push_back({.q = rows(q, block),
                       .k = rows(k, block),
                       .v = rows(v, block),
                       .out = rows(out, block),
-                      .scale = pass.scale});
+                      .scale = pass.scale,
+                      .window = window_within(block, pass.window)});
   }
-  run(round, states);
+  run(round, states, {progress_of(pass), pass.round, /*backward=*/false});
   if (keeps_rows(round)) {
     kept = {q, k, v, out};
   } else {
@@ -81,6 +96,7 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
   };
   Tensors gradients = {gradient(dout.size(1)), gradient(kv_heads), gradient(kv_heads)};
   std::vector<BackwardState> states;
+  states.reserve(round.blocks.size());
   for (std::size_t i = 0; i < round.blocks.size(); ++i) {
     const LevelBackend& backend = *round.blocks[i];
     const Block& block = backend.block();
@@ -96,9 +112,10 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
       state.out = rows(kept[3], block);
     }
     state.scale = pass.scale;
+    state.window = window_within(block, pass.window);
     state.saved = {.qkv = kept[4 + 3 * i], .out = kept[5 + 3 * i], .lse = kept[6 + 3 * i]};
   }
-  run(round, states);
+  run(round, states, {progress_of(pass), pass.round, /*backward=*/true});
   return gradients;
 }
 

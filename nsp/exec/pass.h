@@ -15,10 +15,11 @@ struct Pass {
   std::shared_ptr<Program> program;
   std::int64_t round = 0;
   double scale = 1;
+  std::int64_t window = 0;  // tokens a token attends to, itself included; 0: all before it
 };
 
 // Throws BadInput unless q (T, heads, head_dim) and k, v (T, kv_heads, head_dim) fit the rank's row
-// in the round and agree in type and device.
+// in the round and agree in type and device, and the window is not negative.
 void check_inputs(const Pass& pass, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v);
 
 // Returns the output, like q, and in `kept` the tensors that backward needs. Every one is defined

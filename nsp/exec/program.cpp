@@ -1,6 +1,7 @@
 #include "nsp/exec/program.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <mutex>
 #include <string>
@@ -27,6 +28,9 @@ void check_supported(const Round& round) {
     }
   }
   for (const Placement& placement : round.placements) {
+    if (placement.backend != Backend::kLocal && placement.backend != Backend::kUlysses) {
+      bad_input("backend", name(placement.backend), "the executor has local and ulysses only");
+    }
     if (placement.mark != Mark::kRecompute) {
       bad_input("mark", name(placement.mark), "the executor has recompute only");
     }
@@ -54,7 +58,14 @@ std::vector<Step> make_steps(const std::vector<Issue>& order,
   for (const Issue& issue : order) {
     // The leaf is not among the degrees: its index is the one past the end.
     const auto block = std::ranges::find(degrees, issue.degree) - degrees.begin();
-    steps.push_back({issue.phase, static_cast<std::size_t>(block)});
+    const std::string range = fmt::format("nsp d{} {} {}",
+                                          issue.degree,
+                                          issue.degree == 1 ? "local" : "ulysses",
+                                          name(static_cast<Stage>(issue.phase)));
+    steps.push_back({.phase = issue.phase,
+                     .block = static_cast<std::size_t>(block),
+                     .forward_range = range + " fwd",
+                     .backward_range = range + " bwd"});
   }
   return steps;
 }
@@ -122,7 +133,7 @@ std::shared_ptr<Program> find_program(std::int64_t handle) {
   const std::scoped_lock lock(registry().mutex);
   const auto entry = registry().programs.find(handle);
   if (entry == registry().programs.end()) {
-    bad_input("schedule", handle, "no such schedule; keep it alive until its forward pass is done");
+    bad_input("handle", handle, "no such schedule; keep it alive until its forward pass is done");
   }
   return entry->second;
 }

@@ -1,30 +1,43 @@
 #include "nsp/exec/row_permutation.h"
 
+#include <algorithm>
+#include <array>
+
+#include <ATen/ops/empty.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/tensor.h>
 
 #include "nsp/attention/device_copy.h"
+#include "nsp/exec/view.h"
 
 namespace nsp {
 
 RowPermutation::RowPermutation(const std::vector<std::int64_t>& order)
-    : host_(at::tensor(order, at::kLong)) {
+    : copies_{at::tensor(order, at::kLong)} {
   for (std::size_t i = 0; i < order.size(); ++i) {
     identity_ = identity_ && order[i] == static_cast<std::int64_t>(i);
   }
 }
 
 at::Tensor RowPermutation::apply(const at::Tensor& rows) const {
-  return identity_ ? rows : at::index_select(rows, 0, index_on(rows.device()));
+  if (identity_) {
+    return rows;
+  }
+  at::Tensor result = at::empty(rows.sizes(), rows.options());
+  std::array<at::Tensor, 2> wide = {result, rows};
+  widen(wide);
+  at::index_select_out(wide[0], wide[1], 0, index_on(rows.device()));
+  return result;
 }
 
 at::Tensor RowPermutation::index_on(at::Device device) const {
   const std::scoped_lock lock(mutex_);
-  auto [entry, added] = copies_.try_emplace(device.str());
-  if (added) {
-    entry->second = copy_without_waiting(host_, device);
+  const auto there = [&](const at::Tensor& copy) { return copy.device() == device; };
+  const auto found = std::ranges::find_if(copies_, there);
+  if (found != copies_.end()) {
+    return *found;
   }
-  return entry->second;
+  return copies_.emplace_back(copy_without_waiting(copies_.front(), device));
 }
 
 std::vector<std::int64_t> inverse_permutation(const std::vector<std::int64_t>& order) {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -16,16 +14,16 @@ class RowPermutation {
  public:
   explicit RowPermutation(const std::vector<std::int64_t>& order);
 
-  // Row i of the result is row order[i]; `rows` itself, uncopied, when nothing moves.
+  // Row i of the result is row order[i]; `rows` (T, heads, D), contiguous; uncopied when nothing
+  // moves.
   at::Tensor apply(const at::Tensor& rows) const;
 
  private:
   at::Tensor index_on(at::Device device) const;
 
-  at::Tensor host_;
   bool identity_ = true;
   mutable std::mutex mutex_;
-  mutable std::map<std::string, at::Tensor> copies_;
+  mutable std::vector<at::Tensor> copies_;  // the host's first, then one a device
 };
 
 std::vector<std::int64_t> inverse_permutation(const std::vector<std::int64_t>& order);

@@ -4,14 +4,21 @@
 //   rows (t, H, D) -- pack --> (k, t, h+2g, D) -- exchange --> (T, h+2g, D) by source
 //        -- to_sequences --> (T, h+2g, D) by sequence: q | k | v, attention, and the same way back
 //
-// Unequal rows and heads travel in one exchange because a row carries q, k and v of one token.
+// Unequal rows and heads travel in one exchange because a row carries q, k and v of one token. Rows
+// are passed over once each time: packed from the layer's own strides, put in order (not at all
+// where they lie in order: a node of one sequence), and unpacked into the layer's layout. Copied KV
+// heads are packed from, and summed into, the layer's layout too.
+#include <array>
 #include <utility>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>
 
 #include "nsp/exec/backend.h"
+#include "nsp/exec/rank_heads.h"
 #include "nsp/exec/row_permutation.h"
+#include "nsp/exec/view.h"
 
 namespace nsp {
 namespace {
@@ -25,9 +32,10 @@ Counts over_world(const Block& block, const Counts& node_counts, std::int32_t wo
   return counts;
 }
 
-// (t, KV, D) as (t, KV, copies, D), each KV head repeated without copying.
-at::Tensor repeated(const at::Tensor& x, std::int64_t copies) {
-  return x.unsqueeze(2).expand({x.size(0), x.size(1), copies, x.size(2)});
+void copy_heads(at::Tensor from, at::Tensor to) {
+  std::array<at::Tensor, 2> wide = {std::move(from), std::move(to)};
+  widen(wide);
+  wide[1].copy_(wide[0]);
 }
 
 class Ulysses final : public LevelBackend {
@@ -46,11 +54,12 @@ class Ulysses final : public LevelBackend {
   bool keeps_rows() const override { return false; }
 
   void prologue(ForwardState& state) const override {
-    const at::Tensor rows = packed(heads_.query + 2 * heads_.kv, state.q);
-    query_part(rows).copy_(by_rank(state.q, heads_.query));
-    kv_part(rows, 0).copy_(by_rank(repeated(state.k, heads_.copies), heads_.kv));
-    kv_part(rows, 1).copy_(by_rank(repeated(state.v, heads_.copies), heads_.kv));
-    state.pending = to_heads(rows, "forward prologue");
+    const at::Tensor send = rows_to_send(heads_.query + 2 * heads_.kv, state.q);
+    std::array<at::Tensor, 4> wide = {
+        ranks().query(state.q), ranks().kv(state.k), ranks().kv(state.v), ranks().packed(send)};
+    widen(wide);
+    at::cat_out(wide[3], at::TensorList(wide.data(), 3), ranks().head_dimension());
+    state.pending = to_heads(send, "forward prologue");
   }
 
   void compute(ForwardState& state) const override {
@@ -58,7 +67,7 @@ class Ulysses final : public LevelBackend {
     saved.qkv = to_sequences_.apply(state.pending->wait());
     saved.out =
         at::empty({saved.qkv.size(0), heads_.query, saved.qkv.size(2)}, saved.qkv.options());
-    saved.lse = kernel_.forward(inputs(saved, state.scale), saved.out);
+    saved.lse = kernel_.forward(inputs(state), saved.out);
   }
 
   void epilogue(ForwardState& state) const override {
@@ -66,14 +75,15 @@ class Ulysses final : public LevelBackend {
   }
 
   void finish(ForwardState& state) const override {
-    write_query(state.out, unpacked(state.pending->wait()));
+    const at::Tensor rows = state.pending->wait();
     state.pending.reset();
+    copy_heads(ranks().packed(rows), ranks().query(state.out));
   }
 
   void prologue(BackwardState& state) const override {
-    const at::Tensor rows = packed(heads_.query, state.dout);
-    rows.copy_(by_rank(state.dout, heads_.query));
-    state.pending = to_heads(rows, "backward prologue");
+    const at::Tensor send = rows_to_send(heads_.query, state.dout);
+    copy_heads(ranks().query(state.dout), ranks().packed(send));
+    state.pending = to_heads(send, "backward prologue");
   }
 
   void compute(BackwardState& state) const override {
@@ -83,7 +93,7 @@ class Ulysses final : public LevelBackend {
     const AttentionGradients gradients{.dq = query_part(state.computed),
                                        .dk = kv_part(state.computed, 0),
                                        .dv = kv_part(state.computed, 1)};
-    kernel_.backward(inputs(saved, state.scale), saved.out, saved.lse, dout, gradients);
+    kernel_.backward(inputs(state), saved.out, saved.lse, dout, gradients);
   }
 
   void epilogue(BackwardState& state) const override {
@@ -92,9 +102,9 @@ class Ulysses final : public LevelBackend {
   }
 
   void finish(BackwardState& state) const override {
-    const at::Tensor rows = unpacked(state.pending->wait());
+    const at::Tensor rows = state.pending->wait();
     state.pending.reset();
-    write_query(state.dq, query_part(rows));
+    copy_heads(ranks().packed(query_part(rows)), ranks().query(state.dq));
     write_kv(state.dk, kv_part(rows, 0));
     write_kv(state.dv, kv_part(rows, 1));
   }
@@ -102,57 +112,46 @@ class Ulysses final : public LevelBackend {
  private:
   std::size_t degree() const { return static_cast<std::size_t>(block().degree); }
   std::int64_t tokens() const { return block().tokens; }
+  RankHeads ranks() const { return RankHeads(tokens(), block().degree, heads_); }
 
-  // The q, k and v columns of packed rows: (..., h+2g, D).
-  at::Tensor query_part(const at::Tensor& rows) const { return rows.narrow(-2, 0, heads_.query); }
+  // The q, k and v columns of packed rows: (rows, h+2g, D).
+  at::Tensor query_part(const at::Tensor& rows) const { return part(rows, 1, 0, heads_.query); }
   at::Tensor kv_part(const at::Tensor& rows, std::int64_t index) const {
-    return rows.narrow(-2, heads_.query + index * heads_.kv, heads_.kv);
+    return part(rows, 1, heads_.query + index * heads_.kv, heads_.kv);
   }
 
-  AttentionInputs inputs(const Saved& saved, double scale) const {
+  template <class State>
+  AttentionInputs inputs(const State& state) const {
+    const Saved& saved = state.saved;
     return {.q = query_part(saved.qkv),
             .k = kv_part(saved.qkv, 0),
             .v = kv_part(saved.qkv, 1),
             .sequences = &sequences_,
-            .scale = scale};
+            .scale = state.scale,
+            .window = state.window};
   }
 
-  // Rows for each rank of the node, ready to send: (k, t, heads, D), contiguous.
-  at::Tensor packed(std::int64_t heads, const at::Tensor& like) const {
-    return at::empty({block().degree, tokens(), heads, like.size(2)}, like.options());
-  }
-  // (t, all heads, D) as (k, t, heads, D).
-  at::Tensor by_rank(const at::Tensor& x, std::int64_t heads) const {
-    return x.reshape({tokens(), block().degree, heads, x.size(-1)}).transpose(0, 1);
-  }
-  // Received rows (k * t, heads, D) as (k, t, heads, D).
-  at::Tensor unpacked(const at::Tensor& rows) const {
-    return rows.view({block().degree, tokens(), rows.size(1), rows.size(2)});
+  // Rows for each rank of the node in turn: (k * t, heads, D).
+  at::Tensor rows_to_send(std::int64_t heads, const at::Tensor& like) const {
+    return at::empty({block().degree * tokens(), heads, like.size(2)}, like.options());
   }
 
   std::unique_ptr<Pending> to_heads(const at::Tensor& rows, std::string_view phase) const {
-    return communicator_.exchange(
-        rows.flatten(0, 1), own_counts_, node_counts_, {phase, block().degree});
+    return communicator_.exchange(rows, own_counts_, node_counts_, {phase, block().degree});
   }
   std::unique_ptr<Pending> to_rows(const at::Tensor& heads, std::string_view phase) const {
     return communicator_.exchange(
         to_sources_.apply(heads), node_counts_, own_counts_, {phase, block().degree});
   }
 
-  void write_query(const at::Tensor& to, const at::Tensor& rows) const {
-    to.view({tokens(), block().degree, heads_.query, to.size(2)}).copy_(rows.transpose(0, 1));
-  }
-
-  // The gradient of a KV head is the sum over its copies, in float32 (float64 for float64).
+  // The gradient of a KV head is the sum over its copies (in float32 at least).
   void write_kv(const at::Tensor& to, const at::Tensor& rows) const {
     if (heads_.copies == 1) {
-      to.view({tokens(), block().degree, heads_.kv, to.size(2)}).copy_(rows.transpose(0, 1));
-      return;
+      copy_heads(ranks().packed(rows), ranks().kv(to));
+    } else {
+      at::Tensor sum = to;
+      at::sum_out(sum, ranks().copies(rows), {2}, false);
     }
-    const auto type = to.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    const at::Tensor copies =
-        rows.transpose(0, 1).reshape({to.size(0), to.size(1), heads_.copies, to.size(2)});
-    to.copy_(at::sum(copies, {2}, false, type));
   }
 
   HeadSplit heads_;

@@ -34,6 +34,31 @@ void check_settings(const Plan& plan, Violations& out) {
   }
 }
 
+// ulysses_degree follows from backend and degree, except the inner size of usp.
+std::string ulysses_fault(const Placement& p) {
+  const std::string given = "ulysses_degree " + std::to_string(p.ulysses_degree);
+  const std::int32_t degree = p.node.degree;
+  switch (p.backend) {
+    case Backend::kLocal:
+    case Backend::kUlysses:
+      return p.ulysses_degree == degree
+                 ? ""
+                 : given + ": must equal the degree, " + std::to_string(degree);
+    case Backend::kGather:
+    case Backend::kRing:
+      return p.ulysses_degree == 1
+                 ? ""
+                 : given + ": must be 1 for backend " + std::string(name(p.backend));
+    case Backend::kUspRing:
+    case Backend::kUspGather:
+      break;
+  }
+  return p.ulysses_degree > 1 && p.ulysses_degree < degree && degree % p.ulysses_degree == 0
+             ? ""
+             : given + ": must divide the degree, " + std::to_string(degree) +
+                   ", and lie between 1 and it for backend " + std::string(name(p.backend));
+}
+
 // What is wrong with one placement alone; empty when nothing is.
 std::string placement_fault(const Placement& p, const Plan& plan) {
   if (!is_node(p.node, plan.world, plan.sp_max)) {
@@ -47,14 +72,7 @@ std::string placement_fault(const Placement& p, const Plan& plan) {
     return "backend " + std::string(name(p.backend)) + " at degree " +
            std::to_string(p.node.degree) + ": local is for degree 1, and only local is";
   }
-  if (p.backend != Backend::kLocal && p.backend != Backend::kUlysses) {
-    return "backend " + std::string(name(p.backend)) + " has no layout; plan with local or ulysses";
-  }
-  if (p.ulysses_degree != p.node.degree) {
-    return "ulysses_degree " + std::to_string(p.ulysses_degree) + ": must equal the degree, " +
-           std::to_string(p.node.degree);
-  }
-  return "";
+  return ulysses_fault(p);
 }
 
 void check_placements(const Plan& plan, Violations& out) {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include "nsp/plan/check_rules.h"
 #include "nsp/plan/issue_order.h"
 #include "nsp/plan/layout.h"
@@ -52,12 +55,17 @@ void check_schedule(const Plan& plan, std::size_t r, Violations& out) {
 // agree when the pieces of every placement join without gap or overlap.
 void check_exchanges(const Plan& plan, std::size_t r, Violations& out) {
   for (const Placement& p : plan.rounds[r].placements) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
+    for (std::int32_t i = 0; i < p.node.degree; ++i) {
+      for (const Segment& piece : pieces_of(p, i)) {
+        pieces.emplace_back(piece.begin, piece.end);
+      }
+    }
+    std::ranges::sort(pieces);
     std::int64_t end = 0;
     bool joined = true;
-    for (std::int32_t i = 0; i < p.node.degree; ++i) {
-      joined = joined && boundary(p.tokens, p.sequence, p.node.degree, i) == end;
-      const std::int64_t next = boundary(p.tokens, p.sequence, p.node.degree, i + 1);
-      joined = joined && next >= end;
+    for (const auto& [begin, next] : pieces) {
+      joined = joined && begin == end && next >= begin;
       end = next;
     }
     if (!joined || end != p.tokens) {

@@ -4,29 +4,58 @@
 #include <numeric>
 #include <tuple>
 
-#include "nsp/base/error.h"
+#include "nsp/plan/way.h"
 
 namespace nsp {
 namespace {
 
-void check_contiguous(Backend backend) {
-  if (backend != Backend::kLocal && backend != Backend::kUlysses) {
-    throw BadInput("backend: only local and ulysses have a layout so far; plan with these");
-  }
+// The lower or the upper of the two pieces of the i-th rank: of 2r pieces that of its ring index,
+// of that the part of its inner rank.
+Segment zigzag_piece(const Placement& placement, std::int64_t i, bool upper) {
+  const std::int64_t pieces = 2 * std::int64_t{ring_size(way_of(placement))};
+  const std::int64_t index = i / placement.ulysses_degree;
+  const std::int64_t piece = upper ? pieces - 1 - index : index;
+  const std::int64_t begin = boundary(placement.tokens, placement.sequence, pieces, piece);
+  const std::int64_t end = boundary(placement.tokens, placement.sequence, pieces, piece + 1);
+  const auto cut = [&](std::int64_t at) {
+    return begin + boundary(end - begin, placement.sequence, placement.ulysses_degree, at);
+  };
+  const std::int64_t inner = i % placement.ulysses_degree;
+  return {.sequence = placement.sequence,
+          .begin = cut(inner),
+          .end = cut(inner + 1),
+          .degree = placement.node.degree,
+          .backend = placement.backend};
 }
 
-Segment segment_of(const Placement& placement, std::int32_t index, std::int32_t rank) {
-  const std::int64_t piece = rank - placement.node.first_rank;
+Segment slice_of(const Placement& placement, std::int64_t i) {
   const std::int64_t degree = placement.node.degree;
   return {.sequence = placement.sequence,
-          .begin = boundary(placement.tokens, placement.sequence, degree, piece),
-          .end = boundary(placement.tokens, placement.sequence, degree, piece + 1),
+          .begin = boundary(placement.tokens, placement.sequence, degree, i),
+          .end = boundary(placement.tokens, placement.sequence, degree, i + 1),
           .degree = placement.node.degree,
-          .backend = placement.backend,
-          .placement = index};
+          .backend = placement.backend};
+}
+
+bool contiguous(Backend backend) {
+  return backend == Backend::kLocal || backend == Backend::kUlysses;
 }
 
 }  // namespace
+
+std::vector<Segment> pieces_of(const Placement& placement, std::int32_t i) {
+  if (contiguous(placement.backend)) {
+    return {slice_of(placement, i)};
+  }
+  return {zigzag_piece(placement, i, false), zigzag_piece(placement, i, true)};
+}
+
+std::int64_t tokens_of(const Placement& placement, std::int32_t i) {
+  if (contiguous(placement.backend)) {
+    return slice_of(placement, i).tokens();
+  }
+  return zigzag_piece(placement, i, false).tokens() + zigzag_piece(placement, i, true).tokens();
+}
 
 std::vector<std::int32_t> row_order(const Round& round) {
   std::vector<std::int32_t> order(round.placements.size());
@@ -43,13 +72,14 @@ std::vector<Segment> rank_row(const Round& round, std::int32_t rank) {
   std::vector<Segment> row;
   for (const std::int32_t index : row_order(round)) {
     const Placement& placement = round.placements[static_cast<std::size_t>(index)];
-    check_contiguous(placement.backend);
     if (!placement.node.contains(rank)) {
       continue;
     }
-    const Segment segment = segment_of(placement, index, rank);
-    if (segment.tokens() > 0) {
-      row.push_back(segment);
+    for (Segment segment : pieces_of(placement, rank - placement.node.first_rank)) {
+      if (segment.tokens() > 0) {
+        segment.placement = index;
+        row.push_back(segment);
+      }
     }
   }
   if (row.empty()) {
@@ -58,13 +88,15 @@ std::vector<Segment> rank_row(const Round& round, std::int32_t rank) {
   return row;
 }
 
+std::int64_t owned_tokens(const Placement& placement, std::int32_t rank) {
+  return tokens_of(placement, rank - placement.node.first_rank);
+}
+
 std::vector<std::int64_t> rank_tokens(const Round& round, std::int32_t world) {
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(world), 0);
   for (const Placement& placement : round.placements) {
-    check_contiguous(placement.backend);
     for (std::int32_t i = 0; i < placement.node.degree; ++i) {
-      const std::int32_t rank = placement.node.first_rank + i;
-      tokens[static_cast<std::size_t>(rank)] += segment_of(placement, 0, rank).tokens();
+      tokens[static_cast<std::size_t>(placement.node.first_rank + i)] += tokens_of(placement, i);
     }
   }
   return tokens;

@@ -3,9 +3,11 @@
 //
 // A sequence of L tokens cut into n pieces has boundaries floor((i*L + c)/n), c = sequence mod n,
 // so the remainder does not always fall on the same rank. Contiguous backends (local, ulysses) cut
-// n = degree pieces, rank i of the node owns piece i. A rank's row of tokens is ordered by level
-// from root to leaf, then by backend, then longest sequence first (ties by index): each (level,
-// backend) is one block.
+// n = degree pieces, rank i of the node owns piece i. The others cut zigzag, n = 2r for a ring or
+// gather of r: ring index i owns pieces i and 2r - 1 - i, so that causal work is even; usp cuts
+// each piece again over its u inner ranks (rank = ring index x u + inner index). A rank's row of
+// tokens is ordered by level from root to leaf, then by backend, then longest sequence first (ties
+// by index), then by token: each (level, backend) is one block.
 #pragma once
 
 #include <cstdint>
@@ -37,13 +39,22 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
+// The one or two pieces that the i-th rank of the placement's node owns, lower first; empty ones
+// too.
+std::vector<Segment> pieces_of(const Placement& placement, std::int32_t i);
+
+// Their tokens.
+std::int64_t tokens_of(const Placement& placement, std::int32_t i);
+
 // Placements in row order: root to leaf, backend, longest first, index.
 std::vector<std::int32_t> row_order(const Round& round);
 
 // One rank's row. Segments with no token are left out. A rank that owns no token at all gets one
 // dummy token (models fail on empty rows): sequence -1, [0, 1), a leaf that attends only to itself.
-// Backends other than local and ulysses throw BadInput: the executor does not have them yet.
 std::vector<Segment> rank_row(const Round& round, std::int32_t rank);
+
+// Tokens of a sequence that a rank of its node owns.
+std::int64_t owned_tokens(const Placement& placement, std::int32_t rank);
 
 // Tokens that each rank owns (dummy tokens not counted).
 std::vector<std::int64_t> rank_tokens(const Round& round, std::int32_t world);

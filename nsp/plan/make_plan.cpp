@@ -23,20 +23,29 @@ void check_settings(const PlanSettings& settings) {
   }
 }
 
+std::string name_of(const Placement& placement) {
+  return "sequence " + std::to_string(placement.sequence);
+}
+
 void check_placement(const Placement& placement, const PlanSettings& settings) {
-  const std::string sequence = "sequence " + std::to_string(placement.sequence);
   if (!is_node(placement.node, settings.world, settings.sp_max)) {
-    bad_input(sequence + ": node",
+    bad_input(name_of(placement) + ": node",
               "(first_rank " + std::to_string(placement.node.first_rank) + ", degree " +
                   std::to_string(placement.node.degree) + ")",
               "must be an aligned power of two up to sp_max inside the world");
+  }
+  if (placement.ulysses_degree < 1 || placement.node.degree % placement.ulysses_degree != 0) {
+    bad_input(name_of(placement) + ": ulysses_degree",
+              placement.ulysses_degree,
+              "must divide the degree, " + std::to_string(placement.node.degree));
   }
   if (placement.sequence < 0) {
     bad_input("sequence", placement.sequence, "must be an index from 0");
   }
   if (placement.tokens < 1 || placement.tokens > kMaxTokens) {
-    bad_input(
-        sequence + ": tokens", placement.tokens, "must be from 1 to " + std::to_string(kMaxTokens));
+    bad_input(name_of(placement) + ": tokens",
+              placement.tokens,
+              "must be from 1 to " + std::to_string(kMaxTokens));
   }
 }
 
@@ -53,11 +62,18 @@ Round make_round(std::vector<Placement> placements, const PlanSettings& settings
 }  // namespace
 
 Placement place(std::int64_t sequence, std::int64_t tokens, const Node& node) {
+  return place(sequence, tokens, node.first_rank, head_split(node.degree));
+}
+
+Placement place(std::int64_t sequence,
+                std::int64_t tokens,
+                std::int32_t first_rank,
+                const Way& way) {
   return {.sequence = sequence,
           .tokens = tokens,
-          .node = node,
-          .backend = node.degree == 1 ? Backend::kLocal : Backend::kUlysses,
-          .ulysses_degree = node.degree};
+          .node = {.first_rank = first_rank, .degree = way.degree},
+          .backend = way.backend,
+          .ulysses_degree = way.ulysses_degree};
 }
 
 Plan make_plan(const PlanSettings& settings,

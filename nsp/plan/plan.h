@@ -78,7 +78,7 @@ struct Predicted {
   double forward = 0;   // one layer, slowest rank, seconds
   double backward = 0;  // one layer, slowest rank, seconds
   std::int64_t tokens_max = 0;
-  std::int64_t bytes_max = 0;
+  std::int64_t bytes_max = 0;  // saved attention output of one layer on the fullest rank
 
   bool operator==(const Predicted&) const = default;
 };

@@ -1,6 +1,5 @@
 #include "nsp/plan/plan_json.h"
 
-#include "nsp/base/hash.h"
 #include "nsp/plan/plan_names.h"
 
 namespace nsp {
@@ -93,14 +92,6 @@ Json to_json(const Plan& plan) {
           {"profile_hash", plan.profile_hash},
           {"hash", plan.hash},
           {"planning_ms", plan.planning_ms}};
-}
-
-std::string plan_hash(const Plan& plan) {
-  Json json = to_json(plan);
-  for (const char* field : {"predicted", "bound", "planning_ms", "hash"}) {
-    json.erase(field);
-  }
-  return hash_hex(json.dump());
 }
 
 }  // namespace nsp

@@ -15,6 +15,8 @@ std::string_view name(Phase phase);          // prologue, compute, epilogue
 std::string_view name(Transport transport);  // collective, peer_copy
 
 Json to_json(const Plan& plan);
+// The bytes of to_json(plan).dump() - sorted keys, no spaces - without the tree of JSON values.
+std::string json_text(const Plan& plan);
 // Strict: unknown or missing fields, versions, names and types are BadInput that names them.
 Plan plan_from_json(const Json& json);
 Plan parse_plan(std::string_view text, std::string_view what = "plan");

@@ -8,6 +8,7 @@
 #include "nsp/base/error.h"
 #include "nsp/plan/plan_json.h"
 #include "nsp/plan/plan_names.h"
+#include "nsp/plan/plan_scan.h"
 
 namespace nsp {
 namespace {
@@ -205,6 +206,9 @@ Plan plan_from_json(const Json& json) {
 }
 
 Plan parse_plan(std::string_view text, std::string_view what) {
+  if (std::optional<Plan> plan = scan_plan(text)) {
+    return *std::move(plan);
+  }
   const Json json = parse_json(text, what);
   try {
     return plan_from_json(json);

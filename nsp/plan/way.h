@@ -4,6 +4,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "nsp/plan/plan.h"
 
@@ -29,5 +31,22 @@ inline Way head_split(std::int32_t degree) {
           .backend = degree == 1 ? Backend::kLocal : Backend::kUlysses,
           .ulysses_degree = degree};
 }
+
+// Ranks that pass keys and values on to each other, or gather them: 1 for local and ulysses, which
+// cut a sequence in one piece a rank; the others cut it in zigzag, two pieces each.
+constexpr std::int32_t ring_size(const Way& way) {
+  return way.degree / way.ulysses_degree;
+}
+
+// What a model and its machine allow.
+struct WayLimits {
+  std::int64_t heads = 1;           // query heads: ulysses degrees divide them
+  std::int32_t ranks_per_host = 1;  // usp: ulysses inside a host, the rest between hosts
+  std::int32_t sp_max = 1;
+};
+
+// Every way up to sp_max that `backends` name, by degree, then backend; local always. The inner
+// size of usp is the largest power of two that divides the heads and the ranks of a host.
+std::vector<Way> allowed_ways(const WayLimits& limits, std::span<const Backend> backends);
 
 }  // namespace nsp

@@ -1,11 +1,10 @@
 #include "nsp/planner/assignment.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "nsp/cost/exact.h"
-#include "nsp/cost/launch_law.h"
 #include "nsp/plan/layout.h"
+#include "nsp/plan/make_plan.h"
 
 namespace nsp {
 namespace {
@@ -34,24 +33,31 @@ Assignment::Assignment(CostTable& costs)
       ranks_(static_cast<std::size_t>(problem_.world)),
       node_of_(problem_.sequences.size(), kNone),
       place_(problem_.sequences.size(), 0) {
-  for (std::size_t l = 0; l < costs.levels(); ++l) {
+  for (std::size_t w = 0; w < costs.ways().size(); ++w) {
     offset_.push_back(static_cast<Id>(cells_.size()));
-    fixed_.push_back(problem_.model->node_fixed(std::int32_t{1} << l));
-    cells_.resize(cells_.size() + level_size(l));
-    for (Id id = offset_[l]; id < cells_.size(); ++id) {
-      cells_[id].level = static_cast<std::uint32_t>(l);
-    }
+    Cell empty;
+    empty.way = static_cast<std::uint32_t>(w);
+    cells_.resize(cells_.size() + way_size(w), empty);
   }
+  members_.resize(cells_.size());
   for (Rank& rank : ranks_) {
     rank.cost = problem_.model->dense_fixed();
-    area_ += rank.cost;
+    totals_.area += rank.cost;
   }
   set_targets(targets_);
 }
 
+Assignment::Id Assignment::id(std::int32_t first_rank, const Way& way) const {
+  for (std::size_t w = 0; w < ways(); ++w) {
+    if (costs_.ways()[w].way == way) {
+      return node_of_rank(static_cast<std::size_t>(first_rank), w);
+    }
+  }
+  return kNone;
+}
+
 Assignment::Id Assignment::id(const Node& node) const {
-  const auto l = static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(node.degree)));
-  return node_of_rank(static_cast<std::size_t>(node.first_rank), l);
+  return id(node.first_rank, head_split(node.degree));
 }
 
 Node Assignment::node(Id id) const {
@@ -60,33 +66,39 @@ Node Assignment::node(Id id) const {
 }
 
 void Assignment::place(std::size_t sequence, Id node) {
+  record(node, sequence, false);
   Cell& cell = cells_[node];
-  const NodeShare& cost = costs_.at(sequence, cell.level);
+  const NodeShare& cost = costs_.at(sequence, cell.way);
   cell.work += cost.work;
   cell.traffic += cost.traffic;
-  traffic_ += cost.traffic.sum() << cell.level;
+  cell.streamed += cost.streamed;
+  totals_.traffic += (cost.traffic.sum() + cost.streamed.sum()) << level(node);
   cell.longest = std::min(cell.longest, static_cast<std::uint32_t>(sequence));
-  place_[sequence] = static_cast<std::uint32_t>(cell.members.size());
-  cell.members.push_back(static_cast<std::uint32_t>(sequence));
+  std::vector<std::uint32_t>& members = members_[node];
+  place_[sequence] = static_cast<std::uint32_t>(members.size());
+  members.push_back(static_cast<std::uint32_t>(sequence));
   node_of_[sequence] = node;
   renew(node, sequence, 1);
 }
 
 void Assignment::remove(std::size_t sequence) {
   const Id node = node_of_[sequence];
+  record(node, sequence, true);
   Cell& cell = cells_[node];
-  const NodeShare& cost = costs_.at(sequence, cell.level);
+  const NodeShare& cost = costs_.at(sequence, cell.way);
   cell.work = cell.work - cost.work;
   cell.traffic = cell.traffic - cost.traffic;
-  traffic_ -= cost.traffic.sum() << cell.level;
-  const std::uint32_t last = cell.members.back();
-  cell.members[place_[sequence]] = last;
+  cell.streamed = cell.streamed - cost.streamed;
+  totals_.traffic -= (cost.traffic.sum() + cost.streamed.sum()) << level(node);
+  std::vector<std::uint32_t>& members = members_[node];
+  const std::uint32_t last = members.back();
+  members[place_[sequence]] = last;
   place_[last] = place_[sequence];
-  cell.members.pop_back();
+  members.pop_back();
   node_of_[sequence] = kNone;
   if (cell.longest == sequence) {
-    const auto next = std::ranges::min_element(cell.members);
-    cell.longest = next == cell.members.end() ? UINT32_MAX : *next;
+    const auto next = std::ranges::min_element(members);
+    cell.longest = next == members.end() ? UINT32_MAX : *next;
   }
   renew(node, sequence, -1);
 }
@@ -119,49 +131,158 @@ void Assignment::assign(const std::vector<Node>& nodes) {
   assign(ids);
 }
 
-Passes Assignment::own(const Cell& cell) {
-  if (cell.members.empty()) {
-    return {};
+void Assignment::assign(const std::vector<Placement>& placements) {
+  std::vector<Id> ids;
+  ids.reserve(placements.size());
+  for (const Placement& placement : placements) {
+    ids.push_back(id(placement.node.first_rank, way_of(placement)));
   }
-  const Passes& path = costs_.at(cell.longest, cell.level).path;
-  Passes cost = fixed_[cell.level];
-  cost += cell.traffic;
-  cost.forward += launch_law(cell.work.forward, path.forward);
-  cost.backward += launch_law(cell.work.backward, path.backward);
-  return cost;
+  assign(ids);
+}
+
+void Assignment::begin() {
+  recording_ = true;
+  before_ = totals_;
+  changes_.clear();
+  cells_before_.clear();
+  spans_.clear();
+  ranks_before_.clear();
+}
+
+void Assignment::record(Id node, std::size_t sequence, bool left) {
+  if (recording_) {
+    changes_.push_back({.node = node,
+                        .sequence = static_cast<std::uint32_t>(sequence),
+                        .place = place_[sequence],
+                        .left = left});
+    cells_before_.emplace_back(node, cells_[node]);
+  }
+}
+
+void Assignment::record(const Span& span) {
+  if (recording_) {
+    spans_.push_back(span);
+    ranks_before_.insert(ranks_before_.end(),
+                         ranks_.begin() + static_cast<std::ptrdiff_t>(span.begin),
+                         ranks_.begin() + static_cast<std::ptrdiff_t>(span.end));
+  }
+}
+
+// Members return to their order too: the same trials follow.
+void Assignment::put_back(const Change& change) {
+  std::vector<std::uint32_t>& members = members_[change.node];
+  if (!change.left) {
+    members.pop_back();
+    node_of_[change.sequence] = kNone;
+    return;
+  }
+  members.push_back(change.sequence);
+  std::swap(members[change.place], members.back());
+  place_[members.back()] = static_cast<std::uint32_t>(members.size() - 1);
+  place_[change.sequence] = change.place;
+  node_of_[change.sequence] = change.node;
+}
+
+void Assignment::undo() {
+  for (std::size_t i = changes_.size(); i-- > 0;) {
+    put_back(changes_[i]);
+    cells_[cells_before_[i].first] = cells_before_[i].second;
+  }
+  auto saved = ranks_before_.end();
+  for (std::size_t i = spans_.size(); i-- > 0;) {
+    saved -= static_cast<std::ptrdiff_t>(spans_[i].end - spans_[i].begin);
+    std::copy_n(saved,
+                spans_[i].end - spans_[i].begin,
+                ranks_.begin() + static_cast<std::ptrdiff_t>(spans_[i].begin));
+  }
+  totals_ = before_;
+  recording_ = false;
+}
+
+// Whole groups of expert parallelism: the mean of their tokens is in each rank's seconds.
+Assignment::Span Assignment::touched(std::size_t first, std::size_t degree) const {
+  const auto ep = static_cast<std::size_t>(problem_.model->ep());
+  return {.begin = first / ep * ep, .end = (first + degree + ep - 1) / ep * ep};
+}
+
+// The layout's integers, by shifts where a node cuts a sequence in one piece a rank.
+std::int64_t Assignment::slice(const Sequence& sequence,
+                               const TableWay& way,
+                               std::int64_t i) const {
+  if (ring_size(way.way) > 1) {
+    return tokens_of({.sequence = sequence.index,
+                      .tokens = sequence.tokens,
+                      .node = {.first_rank = 0, .degree = way.way.degree},
+                      .backend = way.way.backend,
+                      .ulysses_degree = way.way.ulysses_degree},
+                     static_cast<std::int32_t>(i));
+  }
+  const std::int64_t offset = sequence.index & (way.way.degree - 1);
+  return (((i + 1) * sequence.tokens + offset) >> way.level) -
+         ((i * sequence.tokens + offset) >> way.level);
 }
 
 void Assignment::renew(Id node, std::size_t sequence, std::int64_t sign) {
   Cell& cell = cells_[node];
+  const TableWay& way = costs_.ways()[cell.way];
   const Passes before = cell.own;
-  cell.own = own(cell);
+  cell.own = members_[node].empty() ? Passes{}
+                                    : costs_.node(cell.way,
+                                                  cell.work,
+                                                  costs_.at(cell.longest, cell.way).path,
+                                                  cell.traffic,
+                                                  cell.streamed);
   const Passes change = cell.own - before;
   const Sequence& s = problem_.sequences[sequence];
-  const std::int64_t degree = std::int64_t{1} << cell.level;
-  const std::size_t first = index(node) << cell.level;
-  std::int64_t begin = 0;
-  for (std::int64_t i = 0; i < degree; ++i) {
-    const std::int64_t end = boundary(s.tokens, s.index, degree, i + 1);
-    renew_rank(ranks_[first + static_cast<std::size_t>(i)], change, sign * (end - begin));
-    begin = end;
+  const std::size_t first = index(node) << way.level;
+  const Span span = touched(first, static_cast<std::size_t>(way.way.degree));
+  record(span);
+  totals_.area +=
+      {.forward = change.forward << way.level, .backward = change.backward << way.level};
+  const bool alone = problem_.model->ep() == 1;
+  for (std::int32_t i = 0; i < way.way.degree; ++i) {
+    Rank& rank = ranks_[first + static_cast<std::size_t>(i)];
+    rank.cost += change;
+    add_tokens(rank, sign * slice(s, way, i));
+    if (alone) {
+      settle(rank, problem_.model->dense(rank.tokens));
+    }
+  }
+  if (!alone) {
+    settle_groups(span);
   }
 }
 
-void Assignment::renew_rank(Rank& rank, const Passes& change, std::int64_t tokens) {
-  const Passes before = rank.cost;
+void Assignment::add_tokens(Rank& rank, std::int64_t tokens) {
+  totals_.excess -= std::max<std::int64_t>(0, rank.tokens - problem_.token_budget);
+  rank.tokens += tokens;
+  totals_.excess += std::max<std::int64_t>(0, rank.tokens - problem_.token_budget);
+}
+
+void Assignment::settle(Rank& rank, const Passes& dense) {
+  const Passes change = dense - rank.dense;
   rank.cost += change;
-  if (tokens != 0) {
-    excess_ -= std::max<std::int64_t>(0, rank.tokens - problem_.token_budget);
-    rank.tokens += tokens;
-    excess_ += std::max<std::int64_t>(0, rank.tokens - problem_.token_budget);
-    const Passes dense = problem_.model->dense(rank.tokens);
-    rank.cost += dense - rank.dense;
-    rank.dense = dense;
-  }
-  area_ += rank.cost - before;
-  energy_ -= rank.penalty;
+  rank.dense = dense;
+  totals_.area += change;
+  totals_.energy -= rank.penalty;
   rank.penalty = penalty_of(rank);
-  energy_ += rank.penalty;
+  totals_.energy += rank.penalty;
+}
+
+void Assignment::settle_groups(const Span& span) {
+  const auto ep = static_cast<std::size_t>(problem_.model->ep());
+  for (std::size_t first = span.begin; first < span.end; first += ep) {
+    std::int64_t tokens = 0;
+    for (std::size_t rank = first; rank < first + ep; ++rank) {
+      tokens += ranks_[rank].tokens;
+    }
+    const Passes experts = problem_.model->experts(tokens);
+    for (std::size_t rank = first; rank < first + ep; ++rank) {
+      Passes dense = problem_.model->dense_before(ranks_[rank].tokens);
+      dense += experts;
+      settle(ranks_[rank], dense);
+    }
+  }
 }
 
 std::int64_t Assignment::room_of(const Rank& rank) const {
@@ -204,10 +325,10 @@ void Assignment::set_fluid(const Passes& targets, const Passes& rates) {
 }
 
 void Assignment::renew_energy() {
-  energy_ = 0;
+  totals_.energy = 0;
   for (Rank& rank : ranks_) {
     rank.penalty = penalty_of(rank);
-    energy_ += rank.penalty;
+    totals_.energy += rank.penalty;
   }
 }
 
@@ -222,7 +343,7 @@ Passes Assignment::largest() const {
 
 Passes Assignment::mean() const {
   const auto world = static_cast<std::int64_t>(ranks_.size());
-  return {.forward = area_.forward / world, .backward = area_.backward / world};
+  return {.forward = totals_.area.forward / world, .backward = totals_.area.backward / world};
 }
 
 std::int64_t Assignment::node_load(Id id) const {
@@ -234,11 +355,14 @@ std::int64_t Assignment::node_load(Id id) const {
   return most;
 }
 
-std::vector<Node> Assignment::placement() const {
-  std::vector<Node> result;
+std::vector<Placement> Assignment::placement() const {
+  std::vector<Placement> result;
   result.reserve(node_of_.size());
-  for (const Id id : node_of_) {
-    result.push_back(node(id));
+  for (std::size_t i = 0; i < node_of_.size(); ++i) {
+    const Sequence& sequence = problem_.sequences[i];
+    const Id id = node_of_[i];
+    result.push_back(nsp::place(
+        sequence.index, sequence.tokens, node(id).first_rank, costs_.ways()[way(id)].way));
   }
   return result;
 }

@@ -1,141 +1,71 @@
 #include "nsp/planner/bound.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
-#include <vector>
 
-#include "nsp/cost/exact.h"
-#include "nsp/planner/rounds.h"
+#include "nsp/planner/bound_area.h"
+#include "nsp/planner/bound_budget.h"
+#include "nsp/planner/deal.h"
 
 namespace nsp {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+// A load of so many rounds is ruled out; proofs may use any of them.
+class Loads {
+ public:
+  Loads(const BatchArea& batch, const BoundWorld& world, std::int64_t dense_fixed)
+      : batch_(batch), world_(world), dense_fixed_(dense_fixed) {}
 
-struct Option {
-  std::int64_t alone = 0;  // nanoseconds of its slowest rank when nothing else runs
-  std::int64_t area = 0;   // nanoseconds x ranks, dense included
-  std::int64_t fixed = 0;  // nanoseconds of a node of this degree, beside its sequences
-};
+  // Every load below is ruled out for plans of exactly one round; of `rounds` or more.
+  std::int64_t least_in_one(std::int64_t from) const {
+    return least(from, [&](std::int64_t load) { return ruled_out(load, 1, refuted_in_one); });
+  }
+  std::int64_t least_in_several(std::int64_t from, std::int64_t rounds) const {
+    return least(from,
+                 [&](std::int64_t load) { return ruled_out(load, rounds, refuted_in_several); });
+  }
 
-// Every sequence of this length at the degrees that hold its tokens; the largest always counts.
-struct Choices {
-  std::int64_t count = 0;
-  std::vector<Option> options;
-};
-
-Option option_of(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
-  const SequenceCost cost = model.sequence(tokens, degree);
-  Passes traffic = cost.prologue;
-  traffic += cost.epilogue;
-  const std::int64_t smallest_dense = model.dense(tokens).sum() - 2;  // without rounding up
-  return {.alone = model.dense_fixed().sum() +
-                   model.node(degree, cost.compute, cost.path, traffic).sum() +
-                   model.dense((tokens + degree - 1) / degree).sum(),
-          .area = degree * (cost.compute.sum() + traffic.sum()) +
-                  std::max<std::int64_t>(0, smallest_dense),
-          .fixed = model.node_fixed(degree).sum()};
-}
-
-Choices choices_of(const CostModel& model,
-                   std::int64_t tokens,
-                   std::span<const std::int32_t> degrees,
-                   std::int64_t token_budget) {
-  Choices choices;
-  for (const std::int32_t degree : degrees) {
-    if (token_budget == 0 || (tokens + degree - 1) / degree <= token_budget ||
-        degree == degrees.back()) {
-      choices.options.push_back(option_of(model, tokens, degree));
+ private:
+  // Loads grow until one is not ruled out; then the smallest such between that and the last. A plan
+  // of a smaller load would be one of a larger load too, so a proof for one load counts for all
+  // below.
+  template <typename RuledOut>
+  static std::int64_t least(std::int64_t from, const RuledOut& ruled_out) {
+    std::int64_t low = from - 1;
+    std::int64_t high = from;
+    while (ruled_out(high)) {
+      low = high;
+      high += high / 64 + 1;
     }
-  }
-  return choices;
-}
-
-// Least nanoseconds x ranks of a sequence in a plan of this load; kNever if no degree fits under
-// it.
-std::int64_t least_area(const Choices& choices, std::int64_t load, std::int64_t dense_fixed) {
-  std::int64_t least = kNever;
-  for (const Option& option : choices.options) {
-    if (option.alone <= load) {
-      const std::int64_t room = std::max<std::int64_t>(1, load - dense_fixed - option.fixed);
-      const Wide surcharge = wide(option.area) * wide(option.fixed) / wide(room);
-      least = std::min(least, option.area + static_cast<std::int64_t>(surcharge));
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (ruled_out(middle) ? low : high) = middle;
     }
+    return high;
   }
-  return least;
-}
 
-struct Batch {
-  std::vector<Choices> choices;          // not settled yet
-  std::map<std::int64_t, Wide> settled;  // by a node's fixed seconds: area of sequences whose
-                                         // cheapest degree fits under any load from `least` on
-  std::int64_t world = 1;
-  std::int64_t dense_fixed = 0;
-  std::int64_t all_fixed = 0;  // dense_fixed of the fewest rounds
-  std::int64_t least = 0;      // a bound already: no surcharge, any degree
-
-  void settle();
-  bool can_reach(std::int64_t load) const;
-};
-
-std::int64_t cheapest(const Choices& choices) {
-  return std::ranges::min_element(choices.options, {}, &Option::area)->area;
-}
-
-// An option of least area and least fixed seconds that fits is the choice under any load.
-void Batch::settle() {
-  Wide area = 0;
-  for (const Choices& one : choices) {
-    area += wide(cheapest(one)) * wide(one.count);
+  template <typename Refuted>
+  bool ruled_out(std::int64_t load, std::int64_t rounds, const Refuted& refuted) const {
+    const std::int64_t room = load - rounds * dense_fixed_;
+    return room < 0 || !has_area(room) ||
+           (world_.token_budget > 0 && refuted(batch_, world_, room));
   }
-  least = all_fixed + static_cast<std::int64_t>(area / wide(world));
-  std::erase_if(choices, [&](const Choices& one) {
-    for (const Option& option : one.options) {
-      const bool best = std::ranges::all_of(one.options, [&](const Option& other) {
-        return option.area <= other.area && option.fixed <= other.fixed;
-      });
-      if (best && option.alone <= least) {
-        settled[option.fixed] += wide(option.area) * wide(one.count);
-        return true;
+
+  bool has_area(std::int64_t room) const {
+    Wide area = batch_.settled_area(room);
+    for (const LengthCost& length : batch_.open()) {
+      const std::int64_t smallest = least_area(length, room);
+      if (smallest == kNever) {
+        return false;
       }
+      area += wide(smallest) * wide(length.count);
     }
-    return false;
-  });
-}
+    return area <= wide(room) * wide(world_.world);
+  }
 
-bool Batch::can_reach(std::int64_t load) const {
-  Wide area = wide(all_fixed) * wide(world);
-  for (const auto& [fixed, sum] : settled) {
-    const std::int64_t room = std::max<std::int64_t>(1, load - dense_fixed - fixed);
-    area += sum + sum * wide(fixed) / wide(room);
-  }
-  for (const Choices& one : choices) {
-    const std::int64_t smallest = least_area(one, load, dense_fixed);
-    if (smallest == kNever) {
-      return false;
-    }
-    area += wide(smallest) * wide(one.count);
-  }
-  return area <= wide(load) * wide(world);
-}
-
-Batch batch_of(const CostModel& model,
-               std::span<const std::int64_t> tokens,
-               std::int32_t sp_max,
-               std::int64_t token_budget) {
-  const std::vector<std::int32_t> degrees = model.allowed_degrees(sp_max);
-  std::vector<std::int64_t> sorted(tokens.begin(), tokens.end());
-  std::ranges::sort(sorted, std::greater{});
-  Batch batch{.choices = {}, .settled = {}, .dense_fixed = model.dense_fixed().sum()};
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    if (i == 0 || sorted[i] != sorted[i - 1]) {
-      batch.choices.push_back(choices_of(model, sorted[i], degrees, token_budget));
-    }
-    ++batch.choices.back().count;
-  }
-  return batch;
-}
+  const BatchArea& batch_;
+  const BoundWorld& world_;
+  std::int64_t dense_fixed_;
+};
 
 }  // namespace
 
@@ -143,30 +73,31 @@ std::int64_t lower_bound(const CostModel& model,
                          std::span<const std::int64_t> tokens,
                          std::int32_t world,
                          std::int32_t sp_max,
-                         std::int64_t token_budget) {
+                         std::int64_t token_budget,
+                         std::span<const Backend> backends) {
   if (tokens.empty()) {
     return 0;
   }
-  Batch batch = batch_of(model, tokens, sp_max, token_budget);
   std::int64_t sum = 0;
   for (const std::int64_t length : tokens) {
     sum += length;
   }
-  batch.world = world;
+  BatchArea batch(model, tokens, model.allowed_ways(sp_max, backends), token_budget);
+  const std::int64_t least = batch.least(world);
+  batch.settle(least);
+  const BoundWorld ranks{.world = world, .token_budget = model.ep() == 1 ? token_budget : 0};
+  const std::int64_t fixed = model.dense_fixed().sum();
+  const Loads loads(batch, ranks, fixed);
   const std::int64_t rounds = token_budget == 0 ? 1 : least_rounds(sum, world, token_budget);
-  batch.all_fixed = batch.dense_fixed * rounds;
-  batch.settle();
-  std::int64_t low = batch.least - 1;  // not reached
-  std::int64_t high = batch.least;
-  while (!batch.can_reach(high)) {
-    low = high;
-    high += high / 64 + 1;
+  if (rounds > 1) {
+    return loads.least_in_several(least + rounds * fixed, rounds);
   }
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (batch.can_reach(middle) ? high : low) = middle;
+  const std::int64_t one = loads.least_in_one(least + fixed);
+  if (token_budget == 0) {
+    return one;
   }
-  return high;
+  const std::int64_t two = loads.least_in_several(least + 2 * fixed, 2);
+  return std::min(one, two);
 }
 
 }  // namespace nsp

@@ -28,6 +28,7 @@ class LocalSearch {
   std::size_t pick_level(std::size_t near);
   void propose();
   void empty_node(Id node);
+  void split_node(Id node);
   void keep_best();
 
   Assignment& state_;
@@ -52,8 +53,8 @@ std::size_t LocalSearch::pick_sequence() {
   const std::size_t rank = pick_rank();
   const std::vector<std::uint32_t>* chosen = nullptr;
   std::size_t active = 0;
-  for (std::size_t l = 0; l < state_.levels(); ++l) {
-    const auto& members = state_.members(state_.node_of_rank(rank, l));
+  for (std::size_t w = 0; w < state_.ways(); ++w) {
+    const auto& members = state_.members(state_.node_of_rank(rank, w));
     if (!members.empty() && trial_.below(++active) == 0) {
       chosen = &members;
     }
@@ -64,10 +65,10 @@ std::size_t LocalSearch::pick_sequence() {
 
 // The least loaded of three random nodes.
 Id LocalSearch::pick_node(std::size_t level) {
-  const std::size_t size = state_.level_size(level);
-  Id best = state_.first_id(level) + static_cast<Id>(trial_.below(size));
+  const std::size_t way = trial_.way_at(level);
+  Id best = trial_.node_of(way);
   for (int i = 0; i < 2; ++i) {
-    const Id other = state_.first_id(level) + static_cast<Id>(trial_.below(size));
+    const Id other = trial_.node_of(way);
     best = state_.node_load(other) < state_.node_load(best) ? other : best;
   }
   return best;
@@ -85,9 +86,32 @@ std::size_t LocalSearch::pick_level(std::size_t near) {
   return roll == 3 ? trial_.below(state_.levels()) : near;
 }
 
-void LocalSearch::empty_node(Id node) {
+// Its sequences in turn to the two halves of its ranks.
+void LocalSearch::split_node(Id node) {
   const std::vector<std::uint32_t> members = state_.members(node);
-  const Id to = pick_node(pick_level(state_.level(node)));
+  const std::size_t way = trial_.way_at(state_.level(node) - 1);
+  const Node whole = state_.node(node);
+  std::size_t half = trial_.below(2);
+  for (const std::uint32_t member : members) {
+    const auto offset = half * static_cast<std::size_t>(whole.degree / 2);
+    const auto rank = static_cast<std::size_t>(whole.first_rank) + offset;
+    trial_.move(member, state_.node_of_rank(rank, way));
+    half = 1 - half;
+  }
+}
+
+// Half the time, where there is a choice, to another way on the same ranks.
+void LocalSearch::empty_node(Id node) {
+  const std::size_t level = state_.level(node);
+  if (level > 0 && trial_.below(4) == 0) {
+    split_node(node);
+    return;
+  }
+  const std::vector<std::uint32_t> members = state_.members(node);
+  const bool stay = state_.ways_at(level).size() > 1 && trial_.below(2) == 0;
+  const auto rank = static_cast<std::size_t>(state_.node(node).first_rank);
+  const Id to =
+      stay ? state_.node_of_rank(rank, trial_.way_at(level)) : pick_node(pick_level(level));
   for (const std::uint32_t member : members) {
     trial_.move(member, to);
   }

@@ -1,10 +1,11 @@
 // Local search over complete assignments: threshold acceptance on the assignment's energy.
 //
 // A trial moves one sequence, swaps two, or empties a nearly empty node (its collectives cost every
-// rank below it); it starts on one of the ranks that are highest above the targets. It stays if the
-// energy rises by less than a random part of a threshold that falls to zero: simulated annealing
-// without floating point. The targets lie half-way between the mean rank's seconds and the largest,
-// and follow both. In the second half the tokens beyond the budget may not grow any more.
+// rank below it), into another, its two halves or another way on the same ranks; it starts on a
+// rank that is high above the targets. It stays if the energy rises by less than a random part of a
+// threshold that falls to zero: simulated annealing without floating point. The targets lie
+// half-way between the mean rank's seconds and the largest, and follow both. In the second half the
+// tokens beyond the budget may not grow any more.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ class OneRound {
   OneRound(const Problem& problem, const NspEffort& effort)
       : problem_(problem), effort_(effort), costs_(problem), state_(costs_), random_(kSeed) {}
 
-  void start_from(const std::vector<Node>& nodes);
+  void start_from(const std::vector<Placement>& placements);
   void bisect_target();
   void restart(int part);
   void thin_out();
@@ -28,8 +28,13 @@ class OneRound {
   static constexpr std::uint64_t kSeed = 2609'22755;
   static constexpr std::int64_t kNearly = 8192;  // loads closer than 1 / kNearly count as equal
 
-  void offer(const std::vector<Node>& nodes);
+  void offer(const std::vector<Placement>& placements);
   void keep();
+  void thin_out(std::size_t sequence, std::int64_t most);
+  bool thinner(std::size_t sequence, Assignment::Id to, std::int64_t most);
+  bool optimal() const {
+    return !nodes_.empty() && best_.excess == 0 && best_.load <= effort_.bound;
+  }
   std::size_t count_long(int part);
   std::int64_t scaled(std::int64_t work) const;
 
@@ -51,13 +56,20 @@ void OneRound::keep() {
   }
 }
 
-void OneRound::offer(const std::vector<Node>& nodes) {
-  state_.assign(nodes);
+void OneRound::offer(const std::vector<Placement>& placements) {
+  state_.assign(placements);
   keep();
 }
 
-void OneRound::start_from(const std::vector<Node>& nodes) {
-  offer(nodes);
+// A start that runs in ways which the request does not allow is left out.
+void OneRound::start_from(const std::vector<Placement>& placements) {
+  const bool allowed = std::ranges::all_of(placements, [&](const Placement& placement) {
+    return state_.id(placement.node.first_rank, way_of(placement)) != Assignment::kNone;
+  });
+  if (!allowed) {
+    return;
+  }
+  offer(placements);
   if (state_.excess() == 0) {
     least_start_ = std::min(least_start_, quality(state_).load);
   }
@@ -74,7 +86,7 @@ void OneRound::bisect_target() {
   // A greedy plan looks at every sequence and rank: large problems afford fewer.
   const std::int64_t looks = std::ssize(problem_.sequences) * problem_.world;
   const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{1} << 23) / looks);
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(effort_.targets, most); ++i) {
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(effort_.targets, most) && !optimal(); ++i) {
     const std::int64_t target = low + (high - low) / 2;
     offer(target_greedy(costs_, target));
     (quality(state_).load <= target + target / 256 ? high : low) = target;
@@ -98,31 +110,54 @@ std::int64_t OneRound::scaled(std::int64_t work) const {
 }
 
 void OneRound::restart(int part) {
+  if (optimal()) {
+    return;
+  }
   state_.assign(nodes_);
   anneal_skeleton(
       state_, costs_, random_, {.work = scaled(effort_.skeleton), .longest = count_long(part)});
-  local_search(state_, random_, scaled(effort_.search));
   keep();
+  if (!optimal()) {
+    local_search(state_, random_, scaled(effort_.search));
+    keep();
+  }
 }
 
-// Each sequence to the smallest degree, among the nodes below its own, that moves fewer bytes and
-// costs next to nothing, or holds fewer tokens beyond the budget.
+// To a node below the sequence's own, if that moves fewer bytes and costs next to nothing, or holds
+// fewer tokens beyond the budget. The load of the node's own ranks alone rules most out.
+bool OneRound::thinner(std::size_t sequence, Assignment::Id to, std::int64_t most) {
+  const std::int64_t excess = state_.excess();
+  const std::int64_t traffic = state_.traffic();
+  state_.begin();
+  state_.move(sequence, to);
+  const bool less = state_.excess() < excess;
+  const bool same = state_.excess() == excess && state_.traffic() < traffic;
+  if (less || (same && state_.node_load(to) <= most && state_.largest().sum() <= most)) {
+    state_.keep();
+    return true;
+  }
+  state_.undo();
+  return false;
+}
+
+void OneRound::thin_out(std::size_t sequence, std::int64_t most) {
+  const Node node = state_.node(nodes_[sequence]);
+  for (const TableWay& way : costs_.ways()) {
+    for (std::int32_t at = 0; way.way.degree < node.degree && at < node.degree;
+         at += way.way.degree) {
+      if (thinner(sequence, state_.id(node.first_rank + at, way.way), most)) {
+        return;
+      }
+    }
+  }
+}
+
+// Each sequence to the smallest such degree.
 void OneRound::thin_out() {
   state_.assign(nodes_);
   const std::int64_t most = std::min(best_.load + best_.load / kNearly, least_start_);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const Node node = state_.node(nodes_[i]);
-    const Quality before = quality(state_);
-    for (std::int32_t degree = 1; degree < node.degree; degree *= 2) {
-      for (std::int32_t at = 0; at < node.degree && state_.nodes()[i] == nodes_[i]; at += degree) {
-        state_.move(i, state_.id({.first_rank = node.first_rank + at, .degree = degree}));
-        const Quality now = quality(state_);
-        const bool cheaper = now.load <= most && now.traffic < before.traffic;
-        if (now.excess > before.excess || (now.excess == before.excess && !cheaper)) {
-          state_.move(i, nodes_[i]);
-        }
-      }
-    }
+    thin_out(i, most);
   }
   nodes_ = state_.nodes();
 }
@@ -136,7 +171,13 @@ Solution OneRound::take() {
 
 NspEffort nsp_effort(const std::string& name) {
   if (name == "fast") {
-    return {.targets = 2, .parts = {6}, .skeleton = 40'000, .search = 8'000, .baselines = false};
+    return {.targets = 2,
+            .parts = {6},
+            .skeleton = 40'000,
+            .search = 8'000,
+            .baselines = false,
+            .trials = 16,
+            .looks = 1};
   }
   if (name == "default") {
     return {.targets = 4,
@@ -145,23 +186,27 @@ NspEffort nsp_effort(const std::string& name) {
             .search = 150'000,
             .baselines = true,
             .split_percent = 5,
-            .splits = {2, 4, 6}};
+            .trials = 96,
+            .more_rounds = 1,
+            .looks = 1};
   }
   return {.targets = 8,
           .parts = {6, 4, 8, 3, 12},
           .skeleton = 1'600'000,
           .search = 400'000,
           .baselines = true,
-          .split_percent = 3,
-          .splits = {1, 2, 3, 4, 5, 6, 8}};
+          .split_percent = 2,
+          .trials = 384,
+          .more_rounds = 2,
+          .looks = 3};
 }
 
 Solution nsp_round(const Problem& problem,
                    const NspEffort& effort,
-                   const std::vector<std::vector<Node>>& starts) {
+                   const std::vector<std::vector<Placement>>& starts) {
   OneRound round(problem, effort);
-  for (const std::vector<Node>& nodes : starts) {
-    round.start_from(nodes);
+  for (const std::vector<Placement>& placements : starts) {
+    round.start_from(placements);
   }
   round.bisect_target();
   for (const int part : effort.parts) {

@@ -24,16 +24,20 @@ struct NspEffort {
   std::int64_t skeleton = 0;  // work of each restart's annealing, for 64 ranks
   std::int64_t search = 0;    // and of its local search
   bool baselines = true;      // start from, and never be worse than, the baselines
-  int split_percent = 0;      // gap from which a second round is tried; 0: never
-  std::vector<int> splits{};  // sixteenths of the tokens that the second round may take
+  int split_percent = 0;      // gap from which more rounds than needed are tried; 0: never
+  std::int64_t trials = 0;    // of a deal's improvement, for each round
+  int more_rounds = 0;        // numbers of rounds beyond the fewest that are tried
+  int looks = 0;              // deals from each start that are planned to choose one
+  std::int64_t bound = 0;     // a load that no plan is below: searching ends there
 };
 
 // fast, default or thorough.
 NspEffort nsp_effort(const std::string& name);
 
-// One round. `starts`: nodes of further start plans, one a sequence of the problem.
+// One round. `starts`: further start plans, a placement for each sequence of the problem, in its
+// order; those in ways that the problem does not allow are left out.
 Solution nsp_round(const Problem& problem,
                    const NspEffort& effort,
-                   const std::vector<std::vector<Node>>& starts = {});
+                   const std::vector<std::vector<Placement>>& starts = {});
 
 }  // namespace nsp

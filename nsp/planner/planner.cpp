@@ -21,19 +21,38 @@ std::vector<std::vector<Placement>> placements(std::vector<Solution> rounds) {
   return result;
 }
 
-double bound_seconds(const CostModel& model, const Plan& plan, const Kept& kept) {
+double bound_seconds(const Problem& batch, const Plan& plan) {
   std::vector<std::int64_t> tokens;
-  for (const Sequence& sequence : kept.sequences) {
+  for (const Sequence& sequence : batch.sequences) {
     tokens.push_back(sequence.tokens);
   }
   const std::int64_t budget = plan.feasible ? plan.token_budget : 0;
-  return static_cast<double>(lower_bound(model, tokens, plan.world, plan.sp_max, budget)) / 1e9;
+  return static_cast<double>(
+             lower_bound(*batch.model, tokens, plan.world, plan.sp_max, budget, batch.backends)) /
+         1e9;
 }
 
 std::int32_t ranks_per_host(const PlanRequest& request, const Profile& profile) {
   return request.ranks_per_host > 0 ? request.ranks_per_host
                                     : static_cast<std::int32_t>(std::min<std::int64_t>(
                                           profile.ranks_per_host, request.world));
+}
+
+// A new plan recomputes everything.
+void set_marks(Plan& plan,
+               const CostModel& model,
+               const PlanRequest& request,
+               std::int64_t token_bytes) {
+  if (request.byte_budget == 0 || plan.rounds.empty()) {
+    plan.predicted.bytes_max = 0;
+    return;
+  }
+  mark_recompute(plan,
+                 model,
+                 {.byte_budget = request.byte_budget,
+                  .token_bytes = token_bytes,
+                  .order = request.mark_order});
+  plan.predicted.bytes_max = std::ranges::max(saved_bytes(plan, token_bytes));
 }
 
 // Simulated, except where every millisecond counts.
@@ -66,19 +85,21 @@ PlanResult plan_checked(const PlanRequest& request,
     seal(none.plan);
     return none;
   }
-  const CostModel model(shape, profile, settings.ranks_per_host);
+  const CostModel model(shape, profile, settings.ranks_per_host, request.ep);
   const Problem batch{.model = &model,
                       .world = request.world,
                       .sp_max = request.sp_max,
                       .token_budget = settings.token_budget,
-                      .sequences = kept.sequences};
+                      .sequences = kept.sequences,
+                      .backends = backends_of(request, choice)};
   PlanResult result{.plan = make_plan(settings,
                                       placements(solve(batch, request, choice)),
                                       kept.dropped,
                                       order_rule(model, request)),
                     .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
-  result.plan.bound_seconds = bound_seconds(model, result.plan, kept);
+  result.plan.bound_seconds = bound_seconds(batch, result.plan);
+  set_marks(result.plan, model, request, saved_token_bytes(shape));
   return result;
 }
 
@@ -88,7 +109,7 @@ PlanResult plan(const PlanRequest& request, const ModelShape& shape, const Profi
   const auto start = std::chrono::steady_clock::now();
   check(shape);
   check(profile);
-  check(request, shape);
+  check(request, shape, ranks_per_host(request, profile));
   PlanResult result = plan_checked(request, parse_planner(request), shape, profile);
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
   result.plan.planning_ms = spent.count();

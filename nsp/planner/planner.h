@@ -7,6 +7,7 @@
 
 #include "nsp/cost/profile.h"
 #include "nsp/plan/plan.h"
+#include "nsp/planner/marks.h"
 #include "nsp/workload/model_shape.h"
 
 namespace nsp {
@@ -25,6 +26,14 @@ struct PlanRequest {
   std::string planner = "nsp";     // planner_names()
   std::string effort = "default";  // fast, default, thorough: work limits of searching planners
   OverLength over_length = OverLength::kError;
+  std::int64_t byte_budget = 0;  // saved attention output a rank and layer; 0: recompute everything
+  MarkOrder mark_order = MarkOrder::kSecondsPerByte;
+  // How planner nsp may run a sequence beside local: backend_names(). The executor has ulysses
+  // only.
+  std::vector<std::string> backends = {"ulysses"};
+  // Ranks of an expert-parallel group, consecutive: a power of two that divides the world. Above 1
+  // loads count the wait at the expert exchange; execution does not depend on it.
+  std::int32_t ep = 1;
   std::int32_t prefix = 64;  // algorithm1: longest sequences that are searched
   std::int32_t beam = 8;     // algorithm1: states kept
   bool monotone = true;      // algorithm1: degrees never grow along the sorted sequences
@@ -39,6 +48,8 @@ struct PlanResult {
 
 // The names that PlanRequest::planner accepts.
 std::vector<std::string> planner_names();
+// ulysses, gather, ring, usp-ring, usp-gather, usp (both), all.
+std::vector<std::string> backend_names();
 
 // Deterministic: same inputs, same plan, whatever machine, thread or time; only planning_ms
 // differs. Throws BadInput for a request that no batch could satisfy (tree, heads, lengths, names).

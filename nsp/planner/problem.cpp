@@ -1,6 +1,7 @@
 #include "nsp/planner/problem.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "nsp/cost/evaluate.h"
 #include "nsp/plan/make_plan.h"
@@ -21,12 +22,17 @@ void sort_longest_first(std::vector<Sequence>& sequences) {
 }
 
 Solution score(const Problem& problem, const std::vector<Node>& nodes) {
-  Round round;
-  round.placements.reserve(nodes.size());
+  std::vector<Placement> placements;
+  placements.reserve(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Sequence& sequence = problem.sequences[i];
-    round.placements.push_back(place(sequence.index, sequence.tokens, nodes[i]));
+    placements.push_back(place(sequence.index, sequence.tokens, nodes[i]));
   }
+  return score(problem, std::move(placements));
+}
+
+Solution score(const Problem& problem, std::vector<Placement> placements) {
+  Round round{.placements = std::move(placements)};
   const RoundLoad load = evaluate(*problem.model, round, problem.world);
   return {.placements = std::move(round.placements),
           .feasible = load.tokens_max() <= problem.token_budget,
@@ -49,9 +55,7 @@ std::int64_t share(const CostModel& model, std::int64_t tokens, std::int32_t deg
 
 std::int64_t opening_share(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
   const SequenceCost cost = model.sequence(tokens, degree);
-  Passes traffic = cost.prologue;
-  traffic += cost.epilogue;
-  return model.node(degree, cost.compute, cost.path, traffic).sum() +
+  return model.node(degree, cost.compute, cost.path, cost.traffic()).sum() +
          dense_share(model, tokens, degree);
 }
 

@@ -25,6 +25,8 @@ struct Problem {
   std::int32_t sp_max = 1;
   std::int64_t token_budget = 0;
   std::vector<Sequence> sequences;  // longest first
+  // What may be used beside local; baselines but static know ulysses only.
+  std::vector<Backend> backends = {Backend::kUlysses};
 };
 
 struct Solution {
@@ -36,6 +38,9 @@ struct Solution {
 
 // nodes[i] runs the problem's sequence i.
 Solution score(const Problem& problem, const std::vector<Node>& nodes);
+
+// placements[i] runs the problem's sequence i.
+Solution score(const Problem& problem, std::vector<Placement> placements);
 
 // Feasible before infeasible; then smaller load, or fewer tokens on the fullest rank if neither
 // fits.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "nsp/base/random.h"
 #include "nsp/plan/layout.h"
@@ -108,11 +109,16 @@ void SearchState::refresh(std::size_t level, std::size_t index) {
 
 void SearchState::distinct_nodes(std::int32_t degree, std::vector<Node>& out) const {
   out.clear();
-  const std::uint64_t* roots = canon_.data() + offset_[top_];
-  for (std::size_t tree = 0; tree < trees(); ++tree) {
-    if (std::find(roots, roots + tree, roots[tree]) == roots + tree) {
-      visit(top_, tree, log2(degree), out);
-    }
+  std::vector<std::pair<std::uint64_t, std::size_t>> roots(trees());
+  for (std::size_t tree = 0; tree < roots.size(); ++tree) {
+    roots[tree] = {canon_[offset_[top_] + tree], tree};
+  }
+  std::ranges::sort(roots);  // the first of equals has the lowest number
+  const auto equals = std::ranges::unique(roots, {}, [](const auto& root) { return root.first; });
+  roots.erase(equals.begin(), equals.end());
+  std::ranges::sort(roots, {}, [](const auto& root) { return root.second; });
+  for (const auto& [canon, tree] : roots) {
+    visit(top_, tree, log2(degree), out);
   }
 }
 

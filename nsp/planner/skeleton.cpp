@@ -114,8 +114,7 @@ void Skeleton::propose() {
   } else if (kind == 5) {
     level = trial_.below(state_.levels());
   }
-  trial_.move(sequence,
-              state_.first_id(level) + static_cast<Id>(trial_.below(state_.level_size(level))));
+  trial_.move(sequence, trial_.node_of(trial_.way_at(level)));
 }
 
 void Skeleton::fill() {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "nsp/cost/evaluate.h"
 #include "nsp/planner/algorithm1.h"
 #include "nsp/planner/baselines/megatron_dcp.h"
 #include "nsp/planner/baselines/static.h"
 #include "nsp/planner/baselines/two_level.h"
 #include "nsp/planner/bound.h"
+#include "nsp/planner/joint_rounds.h"
 #include "nsp/planner/nsp.h"
 #include "nsp/planner/rounds.h"
 
@@ -32,14 +32,15 @@ void keep_better(Rounds& best, Rounds other) {
 }
 
 // Static with the degree of least load among those that hold every sequence.
-Rounds best_static(const Problem& batch) {
+Rounds best_static(const Problem& batch, Balance balance) {
   Rounds best;
-  for (const std::int32_t degree : batch.model->allowed_degrees(batch.sp_max)) {
-    if ((batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
+  for (const std::int32_t degree : degrees(batch.sp_max)) {
+    if (!static_way(batch, degree) ||
+        (batch.sequences.front().tokens + degree - 1) / degree > batch.token_budget) {
       continue;
     }
     Rounds rounds = plan_rounds(
-        batch, [degree](const Problem& problem) { return static_degree(problem, degree); });
+        batch, [&](const Problem& problem) { return static_degree(problem, degree, balance); });
     if (best.empty() || total_load(rounds) < total_load(best)) {
       best = std::move(rounds);
     }
@@ -53,101 +54,118 @@ Rounds by_algorithm1(const Problem& batch, const PlanRequest& request) {
   return plan_rounds(batch, [&](const Problem& problem) { return algorithm1(problem, options); });
 }
 
-std::vector<Node> nodes_of(const Solution& solution) {
-  std::vector<Node> nodes;
-  for (const Placement& placement : solution.placements) {
-    nodes.push_back(placement.node);
-  }
-  return nodes;
-}
-
-// Nanoseconds of the whole step, FSDP traffic of each round included.
-std::int64_t step_of(const Problem& batch, const Rounds& rounds) {
-  std::int64_t sum = 0;
-  for (const Solution& solution : rounds) {
-    const RoundLoad load = evaluate(*batch.model, {.placements = solution.placements}, batch.world);
-    sum += batch.model->round_step(load.largest, load.tokens_max(), batch.world);
-  }
-  return sum;
-}
-
 std::int64_t bound_of(const Problem& batch) {
   std::vector<std::int64_t> tokens;
   for (const Sequence& sequence : batch.sequences) {
     tokens.push_back(sequence.tokens);
   }
-  return lower_bound(*batch.model, tokens, batch.world, batch.sp_max, batch.token_budget);
+  return lower_bound(
+      *batch.model, tokens, batch.world, batch.sp_max, batch.token_budget, batch.backends);
 }
 
-// A second round where one is far from the bound: first a look with little effort at how much goes
-// there, then the best with all effort. It must win the layer and the whole step.
-void try_split(const Problem& batch, const NspEffort& effort, std::int64_t bound, Rounds& best) {
+// More rounds than the budget asks for, where the plan is far from the bound: must win the layer
+// and the whole step.
+void try_more_rounds(const Problem& batch,
+                     const NspEffort& effort,
+                     std::int64_t bound,
+                     Rounds& best) {
   if (best.size() != 1 || !best.front().feasible || effort.split_percent == 0 ||
       total_load(best) <= bound + bound / 100 * effort.split_percent) {
     return;
   }
-  std::int64_t tokens = 0;
-  for (const Sequence& sequence : batch.sequences) {
-    tokens += sequence.tokens;
+  NspEffort just_two = effort;
+  just_two.more_rounds = 0;
+  just_two.trials /= 2;
+  Rounds more = plan_jointly(batch, 2, just_two);
+  if (!more.empty() && better(more, best) && total_step(batch, more) < total_step(batch, best)) {
+    best = std::move(more);
   }
-  const auto planner = [](const NspEffort& limits) {
-    return [&limits](const Problem& problem) { return nsp_round(problem, limits); };
-  };
-  const NspEffort little{.targets = 1, .parts = {6}, .skeleton = 30'000, .search = 10'000};
-  Rounds seen;
-  std::int64_t part = 0;
-  for (const int sixteenths : effort.splits) {
-    Rounds rounds = plan_split(batch, tokens * sixteenths / 16, planner(little));
-    if (!rounds.empty() && (seen.empty() || better(rounds, seen))) {
-      seen = std::move(rounds);
-      part = sixteenths;
+}
+
+// One round, if it keeps the budget, else as many as pay.
+Rounds own_rounds(const Problem& batch,
+                  const NspEffort& effort,
+                  std::int64_t bound,
+                  const std::vector<std::vector<Placement>>& starts) {
+  const std::int64_t fewest =
+      least_rounds(sum_tokens(batch.sequences), batch.world, batch.token_budget);
+  if (fewest == 1) {
+    NspEffort whole = effort;
+    whole.bound = bound;
+    Rounds one = {nsp_round(batch, whole, starts)};
+    if (all_feasible(one)) {
+      return one;
     }
   }
-  if (seen.empty() || !better(seen, best)) {
-    return;
+  Rounds joint = plan_jointly(batch, std::max<std::int64_t>(2, fewest), effort);
+  if (!joint.empty()) {
+    return joint;
   }
-  keep_better(seen, plan_split(batch, tokens * part / 16, planner(effort)));
-  if (step_of(batch, seen) < step_of(batch, best)) {
-    best = std::move(seen);
-  }
+  return plan_rounds(batch, [&](const Problem& problem) { return nsp_round(problem, effort); });
 }
 
 // Baselines that take one round are starts; all are rivals: the result is never worse than any. At
 // the bound only fewer bytes can be won.
-Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
+Rounds by_ulysses(const Problem& batch, const PlanRequest& request) {
   NspEffort effort = nsp_effort(request.effort);
   if (!effort.baselines) {
-    return plan_rounds(batch, [&](const Problem& problem) { return nsp_round(problem, effort); });
+    return own_rounds(batch, effort, 0, {});
   }
   const std::int64_t bound = bound_of(batch);
   Rounds best;
-  std::vector<std::vector<Node>> starts;
+  std::vector<std::vector<Placement>> starts;
   const auto optimal = [&] { return all_feasible(best) && total_load(best) <= bound; };
   const auto start_from = [&](Rounds rival) {
     if (rival.size() == 1) {
-      starts.push_back(nodes_of(rival.front()));
+      starts.push_back(rival.front().placements);
     }
     keep_better(best, std::move(rival));
   };
   start_from(by_algorithm1(batch, request));
   if (!optimal()) {
-    start_from(best_static(batch));
+    start_from(best_static(batch, Balance::kCost));
+    keep_better(best, best_static(batch, Balance::kTokens));
     start_from(plan_rounds(batch, two_level));
   } else if (best.size() == 1) {
     effort.targets = 0;
     effort.parts.clear();
   }
-  Rounds own = plan_rounds(batch, [&](const Problem& problem) {
-    const bool whole = problem.sequences.size() == batch.sequences.size();
-    return nsp_round(problem, effort, whole ? starts : decltype(starts){});
-  });
+  Rounds own = own_rounds(batch, effort, bound, starts);
   if (!better(best, own)) {  // at an equal load it moves fewer bytes
     best = std::move(own);
   }
-  try_split(batch, effort, bound, best);
+  try_more_rounds(batch, effort, bound, best);
   if (!optimal()) {
     keep_better(best, megatron_dcp(batch, all_feasible(best) ? total_load(best) : INT64_MAX));
   }
+  return best;
+}
+
+// Other backends than ulysses: its plan is a start where it is allowed, so more ways are never
+// worse.
+Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
+  if (batch.backends == std::vector{Backend::kUlysses}) {
+    return by_ulysses(batch, request);
+  }
+  const NspEffort effort = nsp_effort(request.effort);
+  Rounds best;
+  std::vector<std::vector<Placement>> starts;
+  Problem heads = batch;
+  heads.backends = {Backend::kUlysses};
+  heads.sp_max = batch.model->allowed_degrees(batch.sp_max).back();
+  const bool fits = batch.sequences.front().tokens <= heads.sp_max * batch.token_budget;
+  if (fits && std::ranges::count(batch.backends, Backend::kUlysses) > 0) {
+    best = by_ulysses(heads, request);
+    if (best.size() == 1) {
+      starts.push_back(best.front().placements);
+    }
+  }
+  const std::int64_t bound = bound_of(batch);
+  Rounds own = own_rounds(batch, effort, bound, starts);
+  if (best.empty() || !better(best, own)) {
+    best = std::move(own);
+  }
+  try_more_rounds(batch, effort, bound, best);
   return best;
 }
 
@@ -172,10 +190,11 @@ std::vector<Solution> solve(const Problem& batch,
       break;
   }
   if (choice.degree == 0) {
-    return best_static(batch);
+    return best_static(batch, choice.balance);
   }
-  return plan_rounds(batch,
-                     [&](const Problem& problem) { return static_degree(problem, choice.degree); });
+  return plan_rounds(batch, [&](const Problem& problem) {
+    return static_degree(problem, choice.degree, choice.balance);
+  });
 }
 
 }  // namespace nsp

@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "nsp/base/random.h"
 #include "nsp/planner/assignment.h"
@@ -23,6 +21,9 @@ class Trial {
   bool settle(std::int64_t threshold, std::int64_t most_excess);
 
   std::size_t below(std::size_t bound);
+  // A random way of a level, and a random node of a way.
+  std::size_t way_at(std::size_t level);
+  Assignment::Id node_of(std::size_t way);
   // Work of all trials so far, about 40 ns a unit: clocks decide nothing.
   std::int64_t spent() const { return spent_; }
 
@@ -30,7 +31,6 @@ class Trial {
   Assignment& state_;
   Random& random_;
   std::int64_t energy_ = 0;
-  std::vector<std::pair<std::size_t, Assignment::Id>> undo_;
   std::int64_t spent_ = 0;
 };
 

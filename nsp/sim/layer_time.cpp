@@ -45,10 +45,14 @@ class Walk {
 
   // The dense part of every rank; the next layer's phases come after it.
   void end_layer() {
-    std::int64_t begun = 0;
     for (std::size_t rank = 0; rank < world_; ++rank) {
       std::int64_t& now = compute_[rank];
       now = std::max(now, serial_ ? 0 : exchange_[rank]) + of(times_.dense[rank], backward_);
+    }
+    meet_experts();
+    std::int64_t begun = 0;
+    for (std::size_t rank = 0; rank < world_; ++rank) {
+      std::int64_t& now = compute_[rank];
       last_ = std::max(last_, now);
       now = std::max(now, all_begun_);
       begun = std::max(begun, now);
@@ -63,6 +67,14 @@ class Walk {
   std::int64_t end() const { return last_; }
 
  private:
+  void meet_experts() {
+    const auto ep = static_cast<std::size_t>(times_.ep);
+    for (std::size_t group = 0; group < times_.experts.size(); ++group) {
+      const std::span<std::int64_t> ranks(&compute_[group * ep], ep);
+      std::ranges::fill(ranks, std::ranges::max(ranks) + of(times_.experts[group], backward_));
+    }
+  }
+
   void compute(std::size_t first, std::span<std::int64_t> done, std::int64_t cost) {
     for (std::size_t i = 0; i < done.size(); ++i) {
       std::int64_t& free = compute_[first + i];

@@ -4,6 +4,8 @@ it.
 
 from __future__ import annotations
 
+import os
+import sys
 import weakref
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -13,6 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from nsp import failure
 from nsp._native import execution
 from nsp.agreement import Agreement, Entry
 from nsp.planning import Plan
@@ -67,6 +70,11 @@ class Context:
 
     def close(self) -> None:
         """Gives the process group back. Call it on all ranks, after the last step."""
+        if self.world is not None:
+            error = sys.exc_info()[1]
+            if error is not None:
+                failure.report(self, error)
+            self.world.unwatch(done=error is None)
         self.world = None
         dist.destroy_process_group(self.group)
 
@@ -93,11 +101,15 @@ def init(
     tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up). profile: a preset's
     name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. replicas: allow a mesh that covers
     only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the device's fastest;
-    flash has a deterministic backward).
+    flash has a deterministic backward). timeout: how long a rank waits for others in nsp's own exchanges and
+    agreements before its watchdog ends it with a sentence that names rank, step, level and phase; a failure
+    of one rank ends the others within seconds.
 
     ValueError: a bad argument, before any collective. RuntimeError: ranks with other settings, or a failed
     self-check.
     """
+    if timeout <= timedelta(0):
+        raise ValueError(f"timeout: {timeout} is not positive; give the longest wait for other ranks")
     group, ranks = _ranks_of(mesh)
     if len(ranks) < dist.get_world_size() and not replicas:
         raise ValueError(
@@ -126,12 +138,16 @@ def init(
     _compare(settings, name, rank, timeout)
     own = dist.new_group(
         ranks,
-        timeout=timeout,
+        timeout=2 * timeout,  # the watchdog's sentence comes first
         backend=backend,
         use_local_synchronization=len(ranks) < dist.get_world_size(),
     )
     world = execution().World(own.group_name, str(device), attention)
     context = Context(settings, rank, device, own, world, timeout, name)
+    if len(ranks) > 1:
+        error_file = os.environ.get("TORCHELASTIC_ERROR_FILE", "")
+        world.watch(_store(), name, timeout.total_seconds(), error_file)
+        failure.watch(context)
     if self_check:
         from nsp.self_check import run
 

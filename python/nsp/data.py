@@ -17,7 +17,7 @@ from nsp._native import core
 from nsp.batches import batches, check_targets, kept_lengths
 from nsp.context import Context
 from nsp.loss import IGNORE
-from nsp.planning import Plan, plan
+from nsp.planning import Plan, fitting, plan
 from nsp.row_plan import RowPlan
 from nsp.step import Row, Step
 
@@ -85,12 +85,15 @@ class PlannedSteps:
 
     def __getitem__(self, k: int) -> Step:
         """RuntimeError: no plan fits this batch."""
+        return self.step(k, self.plan(k))
+
+    def step(self, k: int, made: Plan) -> Step:
+        """Batch k by this plan of it: reads this rank's slices."""
         samples = self.samples(k)
-        made = self.plan(k)
         schedule = self.context.schedule(made)
         targets = self._targets(samples)
         rows = []
-        for index in range(len(made.rounds)):
+        for index in range(made.num_rounds):
             row = RowPlan(self.context, schedule, index, targets)
             rows.append(self._row(made, samples, index, row))
         return Step(k, tuple(rows), made, samples, targets)
@@ -107,20 +110,22 @@ class PlannedSteps:
 
     def plan(self, k: int, planner: str | None = None) -> Plan:
         """The plan of batch k, by another planner if named. RuntimeError: nothing fits."""
+        request = self.request
+        return fitting(k, plan(self.lengths(k), **{**request, "planner": planner or request["planner"]}))
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The keywords of `nsp.plan` for every batch."""
         settings = self.context.settings
-        made = plan(
-            self.lengths(k),
-            world=settings.world,
-            sp_max=settings.sp_max,
-            ranks_per_host=settings.ranks_per_host,
-            token_budget=self.token_budget,
-            planner=planner or self.planner,
-            model=settings.model,
-            profile=settings.profile,
-        )
-        if not made.feasible:
-            raise RuntimeError(f"step {k}: no plan fits: {made.why}")
-        return made
+        return {
+            "world": settings.world,
+            "sp_max": settings.sp_max,
+            "ranks_per_host": settings.ranks_per_host,
+            "token_budget": self.token_budget,
+            "planner": self.planner,
+            "model": settings.model,
+            "profile": settings.profile,
+        }
 
     def fingerprint(self, step: Step) -> dict[str, Any]:
         """What all ranks must agree on before they run a step."""

@@ -1,4 +1,5 @@
-"""`nsp.loader`: plans, reads and compares plan hashes ahead on a thread, while the device works.
+"""`nsp.loader`: reads and compares plan hashes ahead on a thread, from plans that are made further ahead on
+threads of their own, while the device works.
 
 A failure on the thread is raised where its step would be taken. State is one integer: the next step.
 """
@@ -12,6 +13,7 @@ from typing import Any
 
 from nsp.agreement import Agreement, Entry, Stopped
 from nsp.data import PlannedSteps
+from nsp.plans_ahead import PlansAhead
 from nsp.step import Step
 
 REMEDY = "give all ranks the same dataset, seed, epoch, start and settings"
@@ -68,6 +70,7 @@ class Loader:
                     self._next = 0
                     return
                 self._next = step.index + 1
+                context.world.begin_step(step.index)
                 taken = step.to(context.device)
                 yield taken
         finally:
@@ -89,6 +92,7 @@ class _Ahead:
     def __init__(self, steps: PlannedSteps, start: int, prefetch: int, agreement: Agreement) -> None:
         self._queue: queue.Queue[Step | BaseException | None] = queue.Queue(prefetch)
         self._stop: Event = agreement.stop
+        self._plans = PlansAhead(steps, start)
         self._thread = Thread(
             target=self._work, args=(steps, start, agreement), name="nsp-loader", daemon=True
         )
@@ -102,6 +106,7 @@ class _Ahead:
 
     def close(self) -> None:
         self._stop.set()
+        self._plans.close()
         while self._thread.is_alive():
             try:
                 self._queue.get_nowait()  # a put that waits for room sees the stop
@@ -111,7 +116,7 @@ class _Ahead:
     def _work(self, steps: PlannedSteps, start: int, agreement: Agreement) -> None:
         try:
             for k in range(start, len(steps)):
-                if not self._put(_agreed(steps, k, agreement)):
+                if not self._put(_agreed(steps, k, self._plans, agreement)):
                     return
             agreement.compare(Entry({"step": "the end"}))
             self._put(None)
@@ -130,12 +135,14 @@ class _Ahead:
         return False
 
 
-def _agreed(steps: PlannedSteps, k: int, agreement: Agreement) -> Step:
+def _agreed(steps: PlannedSteps, k: int, plans: PlansAhead, agreement: Agreement) -> Step:
     """Step k once all ranks are known to have the same one; fills in or checks the number of targets."""
     try:
-        step = steps[k]
+        step = steps.step(k, plans.take())
         entry = Entry(steps.fingerprint(step), sum(row.targets for row in step.rounds))
     except Exception as error:
+        if agreement.stop.is_set():  # the plans were closed under it
+            raise Stopped from error
         agreement.compare(Entry({}, failure=f"{type(error).__name__}: {error}"))
         raise
     targets = agreement.compare(entry)

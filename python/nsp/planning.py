@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from nsp._native import core
@@ -53,6 +54,8 @@ class Predicted:
 class Plan:
     """All rounds of one optimizer step (nsp-plan/1). Not feasible: `why` says which sequence or rank, and the
     remedy.
+
+    The placements of thousands of sequences become Python values only when `rounds` is asked for.
     """
 
     world: int
@@ -63,7 +66,7 @@ class Plan:
     feasible: bool
     num_sequences: int
     num_tokens: int
-    rounds: tuple[tuple[Placement, ...], ...]
+    num_rounds: int
     dropped: tuple[Dropped, ...]
     predicted: Predicted
     bound_seconds: float  # one layer, forward + backward
@@ -77,13 +80,22 @@ class Plan:
         """Reads nsp-plan/1. ValueError: not a plan of this format."""
         raw = data.encode() if isinstance(data, str) else bytes(data)
         try:
-            return _from_value(json.loads(raw), raw, why)
-        except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            header = core().plan_header(raw)
+        except (ValueError, UnicodeDecodeError) as error:
             raise ValueError(f"plan: not a nsp-plan/1 document ({error}); write one with nsp.plan") from error
+        header["dropped"] = tuple(Dropped(*entry) for entry in header["dropped"])
+        header["predicted"] = Predicted(*header["predicted"])
+        return cls(**header, json=raw, why=why)
 
     def to_json(self) -> bytes:
         """The exact bytes the plan was read from."""
         return self.json
+
+    @cached_property
+    def rounds(self) -> tuple[tuple[Placement, ...], ...]:
+        """The placements of each round, by sequence."""
+        rounds = json.loads(self.json)["rounds"]
+        return tuple(tuple(Placement(**p) for p in r["placements"]) for r in rounds)
 
     @property
     def degrees(self) -> dict[int, int]:
@@ -104,29 +116,6 @@ class Plan:
         return list(core().check(self.json))
 
 
-def _from_value(value: dict[str, Any], raw: bytes, why: str) -> Plan:
-    if value["format"] != "nsp-plan/1":
-        raise KeyError(f"format is {value['format']!r}")
-    return Plan(
-        world=value["world"],
-        ranks_per_host=value["ranks_per_host"],
-        sp_max=value["sp_max"],
-        token_budget=value["token_budget"],
-        planner=value["planner"],
-        feasible=value["feasible"],
-        num_sequences=value["num_sequences"],
-        num_tokens=value["num_tokens"],
-        rounds=tuple(tuple(Placement(**p) for p in r["placements"]) for r in value["rounds"]),
-        dropped=tuple(Dropped(**d) for d in value["dropped"]),
-        predicted=Predicted(**value["predicted"]),
-        bound_seconds=value["bound"]["seconds"],
-        hash=value["hash"],
-        planning_ms=value["planning_ms"],
-        json=raw,
-        why=why,
-    )
-
-
 def plan(
     lengths: Iterable[int],
     *,
@@ -139,12 +128,21 @@ def plan(
     planner: str = "nsp",
     effort: str = "default",
     over_length: str = "error",
+    byte_budget: int = 0,
+    mark_order: str = "seconds-per-byte",
+    backends: Sequence[str] = ("ulysses",),
+    ep: int = 1,
 ) -> Plan:
     """Plans one batch.
 
     lengths: tokens of each sequence. model, profile: a preset's name, a JSON file's path, or JSON text.
     token_budget: most tokens a rank holds in a round; 0: 1.2 x all tokens / world, rounded up.
     over_length: error, skip or truncate.
+    byte_budget: most bytes of attention output that a rank saves of a layer, so that it need not be
+    recomputed; mark_order: seconds-per-byte, or tree, from the root down.
+    backends: what planner nsp may use beside local: ulysses, gather, ring, usp-ring, usp-gather, usp, all.
+    The executor runs ulysses only.
+    ep: ranks of an expert-parallel group; the predicted seconds count the wait at its exchange.
     No fit is an answer: `feasible` is False and `why` holds the sentence. ValueError: a bad argument.
     """
     data, why = core().plan(
@@ -158,8 +156,19 @@ def plan(
         model=model,
         profile=profile,
         over_length=over_length,
+        byte_budget=byte_budget,
+        mark_order=mark_order,
+        backends=list(backends),
+        ep=ep,
     )
     return Plan.from_json(data, why)
+
+
+def fitting(step: int, made: Plan) -> Plan:
+    """The plan itself. RuntimeError: it does not fit."""
+    if not made.feasible:
+        raise RuntimeError(f"step {step}: no plan fits: {made.why}")
+    return made
 
 
 def _tokens(index: int, length: Any) -> int:

@@ -84,7 +84,7 @@ def _executed(
     q_THD, k_TKD, v_TKD, weight_THD = (torch.cat([whole[s][i][b:e] for s, b, e in rows]) for i in range(4))
     for tensor in (q_THD, k_TKD, v_TKD):
         tensor.requires_grad_()
-    out_THD = torch.ops.nsp.attention(q_THD, k_TKD, v_TKD, schedule.handle, 0, q_THD.shape[-1] ** -0.5)
+    out_THD = torch.ops.nsp.attention(q_THD, k_TKD, v_TKD, schedule.handle, 0, q_THD.shape[-1] ** -0.5, 0)
     grads = torch.autograd.grad(out_THD, (q_THD, k_TKD, v_TKD), weight_THD)
     return (out_THD.detach(), *grads)
 

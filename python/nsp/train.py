@@ -22,8 +22,10 @@ from torch.distributed.fsdp import MixedPrecisionPolicy
 import nsp
 from nsp.context import Context
 from nsp.corpus import VOCABULARY, Corpus, load_corpus
+from nsp.memory import memory
 from nsp.metrics import Metrics, format_lengths
 from nsp.settings import check_settings, make_settings
+from nsp.trace import StepTrace
 from nsp.train_options import default_budget, default_sp_max, options
 
 
@@ -71,12 +73,14 @@ def train(
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.95), weight_decay=0.1)
     warm = max(1, args.steps // 10)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / warm))
+    trace = StepTrace(args.trace, *args.trace_steps)
     done, epoch = 0, 0
     while done < args.steps:
         steps.set_epoch(epoch)
         if len(steps) == 0:
             raise ValueError("--corpus: no sample fits a step; raise --tokens-per-step or --token-budget")
         for step in islice(nsp.loader(steps), args.steps - done):
+            trace.before(done)
             begin = time.perf_counter()
             loss = torch.zeros((), dtype=torch.float64, device=context.device)
             for row in step.rounds:
@@ -89,11 +93,13 @@ def train(
             optimizer.zero_grad()
             dist.all_reduce(loss, group=context.group)
             metrics.write(done, float(loss) / context.world_size, step, time.perf_counter() - begin, steps)
+            trace.after(done, last=args.steps - 1)
             done += 1
         epoch += 1
 
 
 def describe(args: argparse.Namespace, context: Context, corpus: Corpus, steps: nsp.PlannedSteps) -> str:
+    attention_type = torch.bfloat16 if context.device.type == "cuda" else torch.float32
     cut = f"{corpus.cut} cut at {args.max_length}, {corpus.lost} tokens lost"
     return (
         f"corpus: {len(corpus.lengths)} samples, {corpus.tokens} tokens "
@@ -102,7 +108,8 @@ def describe(args: argparse.Namespace, context: Context, corpus: Corpus, steps: 
         f"sp_max {context.settings.sp_max}, "
         f"{args.tokens_per_step} tokens a step, at most {steps.token_budget} a rank, planner "
         f"{steps.planner}, "
-        f"{len(steps)} steps an epoch"
+        f"{len(steps)} steps an epoch\n"
+        f"{memory(context, steps.token_budget, attention_type)}"
     )
 
 

@@ -37,7 +37,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add(
         "--planner",
         default="nsp",
-        help="nsp, algorithm1, static, static:K, nsp-2l, megatron-dcp (nsp)",
+        help="nsp, algorithm1, static[:K], static-tokens[:K], nsp-2l, megatron-dcp (nsp)",
     )
     add("--profile", default=None, help="preset or file of the cost profile (cpu-gloo on CPUs, h200 on GPUs)")
     add("--name", default="train", help="results go to runs/NAME (train)")
@@ -49,8 +49,23 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--kv-heads", type=int, default=2, help="key and value heads (2)")
     add("--head-dim", type=int, default=16, help="width of a head (16)")
     add("--experts", type=int, default=8, help="experts a layer, two of them used by a token (8)")
+    add("--trace", metavar="DIR", help="write a profiler trace of all ranks to DIR/trace.json.gz (Perfetto)")
+    add(
+        "--trace-steps",
+        type=_steps,
+        default=(1, 3),
+        metavar="A:B",
+        help="the steps that --trace records, B not included (1:3)",
+    )
     add("--check-only", action="store_true", help="say whether the options work, and stop")
     return check_options(parser.parse_args(arguments))
+
+
+def _steps(text: str) -> tuple[int, int]:
+    first, _, end = text.partition(":")
+    if not (first.isdigit() and end.isdigit() and int(first) < int(end)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not A:B with A < B")
+    return int(first), int(end)
 
 
 def check_options(args: argparse.Namespace) -> argparse.Namespace:
@@ -88,6 +103,10 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
             f"--max-length: {args.max_length} is more than the {args.tokens_per_step} tokens of a "
             f"step; lower it"
         )
+    if args.trace is not None and args.trace_steps[0] >= args.steps:
+        raise ValueError(
+            f"--trace-steps: {args.trace_steps[0]} is not reached in {args.steps} steps; start earlier"
+        )
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", args.name):
         raise ValueError(f"--name: {args.name!r} is not a folder's name; use up to 100 letters and digits")
     return args
@@ -100,9 +119,9 @@ def default_sp_max(world: int, heads: int) -> int:
 
 def default_budget(args: argparse.Namespace, world: int) -> int | None:
     """One degree for all needs room for the longest sample on its ranks beside its share of the rest."""
-    if args.token_budget is not None or not args.planner.startswith("static:"):
+    name, given, degree = args.planner.partition(":")
+    if args.token_budget is not None or name not in ("static", "static-tokens") or not given:
         return int(args.token_budget) if args.token_budget is not None else None
-    degree = args.planner.removeprefix("static:")
     if not degree.isdigit() or int(degree) < 1:
         raise ValueError(f"--planner: {args.planner!r} names no degree; use static:K with K = 1, 2, 4, ...")
     share = -(-12 * args.tokens_per_step // (10 * world))

@@ -78,6 +78,40 @@ TEST(ExplainCommand, SaysWhereEachClassWent) {
   EXPECT_EQ(json["classes"][0]["degree"], 4);
 }
 
+TEST(ExplainCommand, SaysWhatIsSavedAtEachLevel) {
+  const std::string path = temporary_path("marked.json");
+  const Outcome planned = call({"plan",
+                                "--lengths",
+                                file_with(std::string("700\n300\n40\n5\n")),
+                                "--world",
+                                "4",
+                                "--sp-max",
+                                "4",
+                                "--model",
+                                "tiny",
+                                "--profile",
+                                "cpu-gloo",
+                                "--token-budget",
+                                "300",
+                                "--byte-budget",
+                                "64KiB",
+                                "--mark-order",
+                                "tree",
+                                "--json",
+                                path});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  expect_contains(planned.out, "of 65536 bytes a rank and layer");
+  const Outcome told = call({"explain", path, "--model", "tiny", "--profile", "cpu-gloo"});
+  ASSERT_EQ(told.code, 0) << told.err;
+  expect_contains(told.out, "attention output kept for backward");
+  const Json json = Json::parse(
+      call({"explain", path, "--model", "tiny", "--profile", "cpu-gloo", "--json", "-"}).out);
+  EXPECT_EQ(json["saved"][0]["degree"], 4);  // 700 tokens pass the budget of two ranks
+  EXPECT_LE(json["saved"][0]["bytes_max"].get<int>(), 65536);
+  expect_bad_input({"explain", path, "--model", "llama3-8b"}, "is not the model");
+  expect_bad_input({"explain", path, "--model", "tiny", "--profile", "a100"}, "not the plan's");
+}
+
 TEST(ExplainCommand, RefusesAnUnsoundPlan) {
   Json json = example();
   json["rounds"][0]["placements"][1]["first_rank"] = 1;

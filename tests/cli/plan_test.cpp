@@ -29,6 +29,15 @@ Arguments small(const Arguments& more) {
   return plan_call("700\n300\n40\n5\n1\n200\n", all);
 }
 
+TEST(PlanCommand, TakesBackendsAndExpertGroups) {
+  const std::string path = temporary_path("ways.json");
+  const Outcome planned = call(small({"--backends", "ulysses,ring", "--ep", "2", "--json", path}));
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  EXPECT_EQ(call({"check", path}).code, 0);
+  EXPECT_EQ(call(small({"--backends", "rings"})).code, 2);
+  EXPECT_EQ(call(small({"--ep", "3"})).code, 2);
+}
+
 TEST(PlanCommand, PlansEachShippedTrace) {
   for (const std::string trace :
        {"flexsp_wikipedia.txt.gz", "flexsp_common_crawl_head.txt", "flexsp_github_head.txt"}) {
@@ -108,6 +117,9 @@ TEST(PlanCommand, BadInputIsOneSentence) {
   expect_bad_input(small({"--colour", "red"}), "--colour");
   expect_bad_input(small({"--world", "x"}), "--world");
   expect_bad_input(small({"--token-budget", "-1"}), "token_budget");
+  expect_bad_input(small({"--byte-budget", "-1"}), "byte_budget -1");
+  expect_bad_input(small({"--byte-budget", "3 apples"}), "byte-budget");
+  expect_bad_input(small({"--mark-order", "upwards"}), "upwards");
   expect_bad_input(
       {"plan", "--lengths", file_with("5\n"), "--world", "4", "--sp-max", "4", "--model", "gpt-9"},
       "model 'gpt-9': must be one of");

@@ -55,6 +55,30 @@ TEST(Evaluate, RoundsAddUpAndAnEmptyPlanIsFree) {
   EXPECT_EQ(evaluate(model, make_plan(settings, {})).step, 0);
 }
 
+// Groups {0, 1} and {2, 3}; experts take 0.8 of 1 ns a token forward and 1.6 of 2 backward.
+//   before the exchange: attention + 0.2 (0.4) ns x own tokens
+//     rank 0: 128 tokens, 4000 + 26 / 8000 + 52    rank 1: 256 tokens, 12000 + 52 / 24000 + 103
+//     rank 2: 384 tokens, 24000 + 77 / 48000 + 154  rank 3: none
+//   experts: a half of the group's 384 tokens each: 154 / 308 in both groups
+// Group {0, 1} leaves at 12052 + 154, group {2, 3} at 24077 + 154: the load. A rank's own entry
+// leaves out its wait for the group.
+TEST(Evaluate, ExpertGroupsWaitForTheirLastRank) {
+  Profile profile = simple_profile();
+  profile.dense_forward.expert_token_seconds = 0.8e-9;
+  profile.dense_backward.expert_token_seconds = 1.6e-9;
+  const CostModel model(simple_model(), profile, 4, 2);
+  const Round round{
+      .placements = {place(0, 128, {0, 1}), place(1, 256, {1, 1}), place(2, 384, {2, 1})}};
+  const RoundLoad load = evaluate(model, round, 4);
+  EXPECT_EQ(load.ranks[0], (Passes{4026 + 154, 8052 + 308}));
+  EXPECT_EQ(load.ranks[1], (Passes{12052 + 154, 24103 + 308}));
+  EXPECT_EQ(load.ranks[2], (Passes{24077 + 154, 48154 + 308}));
+  EXPECT_EQ(load.ranks[3], (Passes{154, 308}));
+  EXPECT_EQ(load.largest, load.ranks[2]);
+  EXPECT_THROW(evaluate(model, round, 3), BadInput);
+  EXPECT_THROW(CostModel(simple_model(), simple_profile(), 4, 2), BadInput);
+}
+
 TEST(Evaluate, RefusesNodesOutsideTheTree) {
   const CostModel model(simple_model(), simple_profile(), 2);
   Round round;

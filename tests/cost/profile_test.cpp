@@ -35,6 +35,30 @@ TEST(Profile, HashSeesNumbersButNotTheSourceText) {
   EXPECT_NE(profile_hash(profile), hash);
 }
 
+TEST(Profile, FilesWithoutExpertsOrMergesStillRead) {
+  Json json = to_json(profile_presets().front());
+  json.erase("merge_value_seconds");
+  json["dense_forward"].erase("expert_token_seconds");
+  const Profile profile = profile_from_json(json);
+  EXPECT_EQ(profile.merge_value_seconds, Profile{}.merge_value_seconds);
+  EXPECT_EQ(profile.dense_forward.expert_token_seconds, 0);
+  json["dense_backward"]["expert_token_seconds"] = 1;
+  EXPECT_EQ(message(json),
+            "profile.dense_backward.expert_token_seconds 1.0: is a part of token_seconds and must "
+            "not be above it");
+}
+
+TEST(MakeProfile, ExpertsTakeTheirPartOfTheDenseSeconds) {
+  const auto part = [](const char* model, const char* cluster) {
+    const DenseLaw law = find_profile(find_model(model), cluster).dense_forward;
+    return law.expert_token_seconds / law.token_seconds;
+  };
+  EXPECT_NEAR(part("qwen3-30b-a3b", "h200"), 0.671, 0.001);  // measured
+  EXPECT_NEAR(part("qwen3-235b-a22b", "h800"), 0.683, 0.001);
+  EXPECT_EQ(part("llama3-8b", "h200"), 0);
+  EXPECT_NEAR(part("tiny", "h200"), 0.70, 0.02);  // estimated by parameters
+}
+
 TEST(Profile, BadFieldsAreNamed) {
   const Json good = to_json(profile_presets().front());
   Json json = good;

@@ -105,7 +105,7 @@ TEST(Attention, RefusesInputsBeforeAnyExchange) {
     const auto handle = add(world, two_rounds());
     const std::int64_t t = rank == 0 ? 5 : 3;
     const auto refuse = [&](const Tensor& q, const Tensor& k, const Tensor& v, const char* part) {
-      expect_message([&] { attention(q, k, v, handle, 0, 1.0); }, part);
+      expect_message([&] { attention(q, k, v, handle, 0, 1.0, 0); }, part);
     };
     const Tensor q = rows(t, 4), kv = rows(t, 2);
     refuse(rows(9, 4), rows(9, 2), rows(9, 2), "q of shape (9, 4, 8): this rank's row holds");
@@ -113,8 +113,9 @@ TEST(Attention, RefusesInputsBeforeAnyExchange) {
     refuse(q, kv, kv.narrow(2, 0, 4), "v with head_dim 4");
     refuse(q, kv.to(at::kFloat), kv, "k of Float on cpu: q is Double");
     refuse(q.unsqueeze(0), kv, kv, "q of shape (1, ");
-    expect_message([&] { attention(q, kv, kv, handle, 5, 1.0); }, "round 5");
-    expect_message([&] { attention(q, kv, kv, handle + 1000, 0, 1.0); }, "schedule");
+    expect_message([&] { attention(q, kv, kv, handle, 5, 1.0, 0); }, "round 5");
+    expect_message([&] { attention(q, kv, kv, handle + 1000, 0, 1.0, 0); }, "handle");
+    expect_message([&] { attention(q, kv, kv, handle, 0, 1.0, -1); }, "window -1");
     EXPECT_EQ(world->communicator->exchanges, 0);
     EXPECT_EQ(world->attention_calls, 0);
   });
@@ -125,7 +126,7 @@ TEST(Attention, IdleRanksTakePartAndGetZeroOrOwnGradients) {
     const auto world = make_world(group);
     const auto handle = add(world, make_plan({.world = 2, .sp_max = 2}, {{place(0, 1, {0, 2})}}));
     const Tensor q = differentiable(1, 4), k = differentiable(1, 2), v = differentiable(1, 2);
-    const Tensor out = attention(q, k, v, handle, 0, 1.0);
+    const Tensor out = attention(q, k, v, handle, 0, 1.0, 0);
     // One token, on either rank: it attends to itself, so out is v.
     EXPECT_TRUE(out.equal(v.detach().repeat_interleave(2, 1))) << "rank " << rank;
     torch::autograd::backward({out.sum()});  // an expanded gradient with strides 0
@@ -142,9 +143,9 @@ TEST(Attention, WithoutGradientsSavesNothingAndCounts) {
     const auto handle = add(world, two_rounds());
     const std::int64_t t = rank == 0 ? 5 : 3;
     const Tensor q = differentiable(t, 4), k = differentiable(t, 2), v = differentiable(t, 2);
-    const Tensor with = attention(q, k, v, handle, 0, 1.0);
+    const Tensor with = attention(q, k, v, handle, 0, 1.0, 0);
     const at::NoGradGuard no_grad;
-    const Tensor without = attention(q, k, v, handle, 0, 1.0);
+    const Tensor without = attention(q, k, v, handle, 0, 1.0, 0);
     EXPECT_TRUE(with.requires_grad());
     EXPECT_FALSE(without.requires_grad());
     EXPECT_TRUE(with.equal(without));
@@ -161,7 +162,7 @@ TEST(Attention, BackwardTwiceGivesTheSameAndSecondDerivativesAreRefused) {
     const auto handle = add(make_world(group), two_rounds());
     const std::int64_t t = rank == 0 ? 5 : 3;
     const Tensor q = differentiable(t, 4), k = differentiable(t, 2), v = differentiable(t, 2);
-    const Tensor out = attention(q, k, v, handle, 0, 1.0);
+    const Tensor out = attention(q, k, v, handle, 0, 1.0, 0);
     const auto gradient = [&](bool create_graph) {
       return torch::autograd::grad({out.sum()}, {k}, {}, true, create_graph)[0];
     };
@@ -175,10 +176,10 @@ TEST(Attention, SeesInputsChangedInPlace) {
     const auto handle = add(make_world(group), make_plan({.world = 1}, {{place(0, 5, {0, 1})}}));
     const Tensor x = differentiable(5, 4), k = rows(5, 2), v = rows(5, 2);
     const Tensor q = x * 2;
-    const Tensor out = attention(q, k, v, handle, 0, 1.0);
+    const Tensor out = attention(q, k, v, handle, 0, 1.0, 0);
     q.mul_(3);
     expect_message([&] { torch::autograd::backward({out.sum()}); }, "modified by an inplace");
-    const Tensor again = attention(x * 2, k, v, handle, 0, 1.0);
+    const Tensor again = attention(x * 2, k, v, handle, 0, 1.0, 0);
     again.mul_(3);
     expect_message([&] { torch::autograd::backward({again.sum()}); }, "modified by an inplace");
   });

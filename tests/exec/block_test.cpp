@@ -45,6 +45,15 @@ TEST(Block, ANodeWithoutSequencesStillHasItsBlock) {
   EXPECT_EQ(blocks[1].lengths, Counts({1}));  // the dummy token
 }
 
+TEST(Block, AWindowThatHoldsEverySequenceIsNone) {
+  const Round round = round_of(2, 2, {place(0, 9, {0, 2}), place(1, 3, {0, 2})});
+  const std::vector<Block> blocks = make_blocks(round, 0, {2});
+  EXPECT_EQ(window_within(blocks[0], 8), 8);
+  EXPECT_EQ(window_within(blocks[0], 9), 0);
+  EXPECT_EQ(window_within(blocks[0], 0), 0);
+  EXPECT_EQ(window_within(blocks[1], 4), 0);  // no sequence at all
+}
+
 TEST(Block, BlocksCoverTheRow) {
   const Round round =
       round_of(8, 8, {place(0, 137, {0, 8}), place(1, 41, {4, 4}), place(2, 89, {6, 1})});

@@ -54,17 +54,19 @@ Batch random_batch(std::int64_t tokens, const RunOptions& options) {
 
 // Softmax attention and its derivative, written out: P = softmax(q k^T), dS = P (dP - rowsum(dP
 // P)).
-void attend_head(Batch& b, std::int64_t begin, std::int64_t length, std::int64_t head) {
+void attend_head(
+    Batch& b, std::int64_t begin, std::int64_t length, std::int64_t head, std::int64_t window) {
   const std::int64_t kv_head = head / (b.q.size(1) / b.k.size(1));
   const auto rows = [&](const Tensor& x, std::int64_t h) {
     return x.narrow(0, begin, length).select(1, h);
   };
   const Tensor q = rows(b.q, head), k = rows(b.k, kv_head), v = rows(b.v, kv_head);
   const Tensor dout = rows(b.dout, head);
-  const Tensor future = at::ones({length, length}, at::kBool).tril().logical_not();
+  Tensor seen = at::ones({length, length}, at::kBool).tril();
+  seen = window > 0 ? seen.triu(1 - window) : seen;
   const Tensor scores = at::matmul(q, k.t()).mul_(b.scale);
   const Tensor p =
-      scores.masked_fill_(future, -std::numeric_limits<double>::infinity()).softmax(-1);
+      scores.masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity()).softmax(-1);
   rows(b.out, head).copy_(at::matmul(p, v));
   rows(b.dv, kv_head).add_(at::matmul(p.t(), dout));
   const Tensor dp = at::matmul(dout, v.t());
@@ -73,7 +75,7 @@ void attend_head(Batch& b, std::int64_t begin, std::int64_t length, std::int64_t
   rows(b.dk, kv_head).add_(at::matmul(ds.t(), q));
 }
 
-void solve(Batch& batch, const Lengths& lengths) {
+void solve(Batch& batch, const Lengths& lengths, std::int64_t window) {
   batch.out = at::empty_like(batch.q);
   batch.dq = at::empty_like(batch.q);
   batch.dk = at::zeros_like(batch.k);
@@ -81,7 +83,7 @@ void solve(Batch& batch, const Lengths& lengths) {
   std::int64_t begin = 0;
   for (const std::int64_t length : lengths) {
     for (std::int64_t head = 0; head < batch.q.size(1); ++head) {
-      attend_head(batch, begin, length, head);
+      attend_head(batch, begin, length, head, window);
     }
     begin += length;
   }
@@ -145,7 +147,7 @@ Difference run_rank(const Batch& batch,
   const Tensor q = input(batch.q).requires_grad_();
   const Tensor k = input(batch.k).requires_grad_();
   const Tensor v = input(batch.v).requires_grad_();
-  const Tensor out = attention(q, k, v, handle, 0, batch.scale);
+  const Tensor out = attention(q, k, v, handle, 0, batch.scale, options.window);
   release_program(handle);  // backward holds the program
   Difference result;
   result.exchanges_forward = {world->communicator->exchanges};
@@ -178,14 +180,16 @@ double Difference::worst() const {
   return std::max({out, dq, dk, dv});
 }
 
-Difference run_plan(const Plan& plan, const RunOptions& options, Lengths reference_lengths) {
+Difference run_plan(const Plan& plan, const RunOptions& options, const Reference& reference) {
   at::set_num_threads(1);  // small matrices; the ranks are the threads
   const Round& round = plan.rounds.front();
   const Lengths lengths = lengths_of(round);
   Lengths starts(lengths.size(), 0);
   std::exclusive_scan(lengths.begin(), lengths.end(), starts.begin(), std::int64_t{0});
   Batch batch = random_batch(plan.num_tokens, options);
-  solve(batch, reference_lengths.empty() ? lengths : reference_lengths);
+  solve(batch,
+        reference.lengths.empty() ? lengths : reference.lengths,
+        reference.window.value_or(options.window));
   const std::string text = to_json(plan).dump();
   std::vector<Difference> ranks(static_cast<std::size_t>(plan.world));
   run_ranks(plan.world, [&](int rank, const std::string& group) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "nsp/exec/heads.h"
@@ -18,6 +19,7 @@ struct RunOptions {
   Type type = Type::kFloat64;
   // q, k, v and the gradient of out as views of (heads, T, head_dim) memory, as models pass them.
   bool strided = false;
+  std::int64_t window = 0;
 };
 
 // Worst absolute difference over all rows of all ranks; counters of each rank.
@@ -33,10 +35,13 @@ struct Difference {
   double worst() const;
 };
 
-// `reference_lengths` cuts the same tokens into other sequences for the reference: a planted fault.
-// Empty: the plan's own. Values are drawn from a fixed seed. Only round 0 is run.
-Difference run_plan(const Plan& plan,
-                    const RunOptions& options,
-                    std::vector<std::int64_t> reference_lengths = {});
+// What the reference does otherwise than the plan: a planted fault.
+struct Reference {
+  std::vector<std::int64_t> lengths{};  // cuts the same tokens into other sequences
+  std::optional<std::int64_t> window{};
+};
+
+// Values are drawn from a fixed seed. Only round 0 is run.
+Difference run_plan(const Plan& plan, const RunOptions& options, const Reference& reference = {});
 
 }  // namespace nsp::test

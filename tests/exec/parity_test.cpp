@@ -173,9 +173,28 @@ TEST(Parity, ManyRandomPlans) {
 
 TEST(Parity, APlantedWrongBoundaryIsSeen) {
   const Plan plan = forced(2, 2, {4, 3});
-  EXPECT_GT(run_plan(plan, kGrouped, {5, 2}).out, 1e-6);
-  EXPECT_GT(run_plan(plan, kGrouped, {5, 2}).dk, 1e-6);
-  EXPECT_GT(run_plan(plan, kGrouped, {7}).dq, 1e-6);
+  EXPECT_GT(run_plan(plan, kGrouped, {.lengths = {5, 2}}).out, 1e-6);
+  EXPECT_GT(run_plan(plan, kGrouped, {.lengths = {5, 2}}).dk, 1e-6);
+  EXPECT_GT(run_plan(plan, kGrouped, {.lengths = {7}}).dq, 1e-6);
+}
+
+// Windows of one token, of some tokens, of exactly the longest sequence, and longer than all.
+TEST(Parity, SlidingWindows) {
+  for (const std::int64_t window : {1, 7, 61, 100}) {
+    SCOPED_TRACE("window " + std::to_string(window));
+    expect_exact_everywhere(4, 4, {61, 18, 5, 7, 8}, {.heads = {8, 2}, .window = window});
+  }
+}
+
+TEST(Parity, APlantedWrongWindowIsSeen) {
+  for (const Plan& plan : {forced(2, 2, {9, 3}), forced(2, 1, {9, 3})}) {
+    const RunOptions options{.heads = {8, 2}, .window = 4};
+    EXPECT_LE(run_plan(plan, options).worst(), kExact);
+    for (const std::int64_t other : {0, 3, 5}) {
+      EXPECT_GT(run_plan(plan, options, {.window = other}).out, 1e-6);
+      EXPECT_GT(run_plan(plan, options, {.window = other}).dv, 1e-6);
+    }
+  }
 }
 
 // Rank 0 of one 4-token sequence sends to rank 1 its 2 rows, half of the columns: 4 query heads and

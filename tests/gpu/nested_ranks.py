@@ -21,6 +21,7 @@ import nsp
 HEADS = [(32, 4), (8, 1), (28, 4)]
 LENGTHS = [2500, 1000, 333, 129, 33, 7, 1, 1]
 SCALE = 128**-0.5
+WINDOWS = [0, 100]  # 0: whole sequences
 
 
 def shape(heads: int, kv_heads: int) -> dict:
@@ -41,17 +42,18 @@ def random_plan(world: int, degrees: list[int], generator: random.Random) -> byt
 class Problem:
     """One batch of whole sequences, its float32 solution and FlashAttention-2's."""
 
-    def __init__(self, heads: int, kv_heads: int, kernel: object) -> None:
+    def __init__(self, heads: int, kv_heads: int, kernel: object, window: int) -> None:
+        self.window = window
         generator = torch.Generator().manual_seed(1)
 
         def rows(count: int) -> torch.Tensor:
             return torch.randn(sum(LENGTHS), count, 128, generator=generator).to("cuda", torch.bfloat16)
 
         self.whole = [rows(heads), rows(kv_heads), rows(kv_heads), rows(heads)]
-        self.expected = attention(*self.whole, LENGTHS, SCALE)
+        self.expected = attention(*self.whole, LENGTHS, SCALE, window)
         sequences = execution().Ragged(LENGTHS)
-        out, lse = kernel.forward(*self.whole[:3], sequences, SCALE, 0)
-        grads = kernel.backward(*self.whole[:3], out, lse, self.whole[3], sequences, SCALE, 0)
+        out, lse = kernel.forward(*self.whole[:3], sequences, SCALE, window)
+        grads = kernel.backward(*self.whole[:3], out, lse, self.whole[3], sequences, SCALE, window)
         self.flash = (out, *grads)
 
     def errors(self, context: nsp.Context, plan: bytes) -> torch.Tensor:
@@ -63,7 +65,7 @@ class Problem:
             torch.cat([x[part] for part in mine] or [x[:1]]).requires_grad_() for x in self.whole
         )
         schedule = context.schedule(plan)
-        out = torch.ops.nsp.attention(q, k, v, schedule.handle, 0, SCALE)
+        out = torch.ops.nsp.attention(q, k, v, schedule.handle, 0, SCALE, self.window)
         found = (out.detach(), *torch.autograd.grad(out, (q, k, v), dout))
         errors = torch.zeros(4, 2, dtype=torch.float64)
         if mine:
@@ -88,14 +90,15 @@ def main(backend: str, out: str) -> None:
     for heads, kv_heads in HEADS:
         allowed = [d for d in degrees if heads % d == 0]
         context = nsp.init(mesh, shape(heads, kv_heads), sp_max=max(allowed))
-        problem = Problem(heads, kv_heads, flash)
-        for chosen in [[d] for d in allowed] + [allowed] * 3:
-            plan = random_plan(world, chosen, generator)
-            errors = problem.errors(context, plan)
-            dist.all_reduce(errors)
-            ratios = (errors[:, 0] / errors[:, 1]).sqrt().tolist()
-            named = dict(zip(("out", "dq", "dk", "dv"), ratios, strict=True))
-            results.append({"heads": heads, "kv_heads": kv_heads, "degrees": chosen, "over_flash": named})
+        for window in WINDOWS:
+            problem = Problem(heads, kv_heads, flash, window)
+            for chosen in [[d] for d in allowed] + [allowed] * 3:
+                errors = problem.errors(context, random_plan(world, chosen, generator))
+                dist.all_reduce(errors)
+                ratios = (errors[:, 0] / errors[:, 1]).sqrt().tolist()
+                named = dict(zip(("out", "dq", "dk", "dv"), ratios, strict=True))
+                case = {"heads": heads, "kv_heads": kv_heads, "window": window, "degrees": chosen}
+                results.append({**case, "over_flash": named})
         kernel = context.kernel
         context.close()
     if rank == 0:

@@ -95,10 +95,24 @@ TEST(Check, ABackendThatDoesNotSuitIsFound) {
   expect_fault(plan, "backend ulysses at degree 1");
   plan = sound_plan();
   placement(plan, 0).backend = Backend::kRing;
-  expect_fault(plan, "backend ring has no layout");
+  expect_fault(plan, "ulysses_degree 4: must be 1 for backend ring");
+  placement(plan, 0).backend = Backend::kUspGather;
+  expect_fault(plan, "ulysses_degree 4: must divide the degree, 4, and lie between 1 and it");
   plan = sound_plan();
   placement(plan, 0).ulysses_degree = 2;
   expect_fault(plan, "ulysses_degree 2: must equal the degree, 4");
+}
+
+TEST(Check, EveryBackendCanBeSound) {
+  Plan plan = sound_plan();
+  placement(plan, 0).backend = Backend::kGather;
+  placement(plan, 0).ulysses_degree = 1;
+  seal(plan);
+  EXPECT_EQ(faults(plan), std::vector<std::string>{});
+  placement(plan, 0).backend = Backend::kUspRing;
+  placement(plan, 0).ulysses_degree = 2;
+  seal(plan);
+  EXPECT_EQ(faults(plan), std::vector<std::string>{});
 }
 
 TEST(Check, WrongTokensAreFound) {

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "nsp/base/error.h"
 #include "random_plan.h"
 
 namespace nsp {
@@ -62,11 +61,51 @@ TEST(Layout, ARankWithoutTokensHoldsOneDummy) {
   EXPECT_EQ(owners, 1);
 }
 
-TEST(Layout, RefusesBackendsWithoutLayout) {
-  Plan plan = make_plan({.world = 2, .sp_max = 2, .ranks_per_host = 2}, {{place(0, 4, {0, 2})}});
-  plan.rounds[0].placements[0].backend = Backend::kRing;
-  EXPECT_THROW(rank_row(plan.rounds[0], 0), BadInput);
-  EXPECT_THROW(rank_tokens(plan.rounds[0], 2), BadInput);
+// 16 tokens in 4 pieces of a ring of 2: rank 0 owns the first and the last, rank 1 the middle two.
+TEST(Layout, GatherAndRingCutInZigzag) {
+  for (const Backend backend : {Backend::kGather, Backend::kRing}) {
+    const Round round{.placements = {place(0, 16, 2, {.degree = 2, .backend = backend})}};
+    EXPECT_EQ(rank_row(round, 2),
+              (std::vector<Segment>{{0, 0, 4, 2, backend, 0}, {0, 12, 16, 2, backend, 0}}));
+    EXPECT_EQ(rank_row(round, 3),
+              (std::vector<Segment>{{0, 4, 8, 2, backend, 0}, {0, 8, 12, 2, backend, 0}}));
+  }
+}
+
+// Degree 4 = ring of 2 over 2 inner ranks: the pieces of ring index 0 are [0, 4) and [12, 16), and
+// its second inner rank, rank 1, owns the second half of each.
+TEST(Layout, UspCutsEachPieceOverItsInnerRanks) {
+  const Way way{.degree = 4, .backend = Backend::kUspRing, .ulysses_degree = 2};
+  const Round round{.placements = {place(0, 16, 0, way)}};
+  const Backend usp = Backend::kUspRing;
+  EXPECT_EQ(rank_row(round, 1),
+            (std::vector<Segment>{{0, 2, 4, 4, usp, 0}, {0, 14, 16, 4, usp, 0}}));
+  EXPECT_EQ(rank_row(round, 2),
+            (std::vector<Segment>{{0, 4, 6, 4, usp, 0}, {0, 8, 10, 4, usp, 0}}));
+  EXPECT_EQ(rank_tokens(round, 4), (std::vector<std::int64_t>{4, 4, 4, 4}));
+}
+
+TEST(Layout, PiecesOfEveryWayJoin) {
+  const std::vector<Backend> all = {
+      Backend::kUlysses, Backend::kGather, Backend::kRing, Backend::kUspRing, Backend::kUspGather};
+  const WayLimits limits{.heads = 8, .ranks_per_host = 4, .sp_max = 16};
+  for (const Way& way : allowed_ways(limits, all)) {
+    for (std::int64_t tokens = 1; tokens < 100; tokens += 7) {
+      const Placement placement = place(5, tokens, 0, way);
+      std::vector<int> owners(static_cast<std::size_t>(tokens), 0);
+      for (std::int32_t i = 0; i < way.degree; ++i) {
+        std::int64_t count = 0;
+        for (const Segment& piece : pieces_of(placement, i)) {
+          count += piece.tokens();
+          for (std::int64_t t = piece.begin; t < piece.end; ++t) {
+            ++owners[static_cast<std::size_t>(t)];
+          }
+        }
+        EXPECT_EQ(count, tokens_of(placement, i));
+      }
+      EXPECT_EQ(owners, std::vector<int>(owners.size(), 1)) << tokens;
+    }
+  }
 }
 
 TEST(Layout, EveryTokenHasOneOwner) {

@@ -7,6 +7,7 @@
 
 #include "nsp/base/random.h"
 #include "nsp/cost/make_profile.h"
+#include "nsp/plan/make_plan.h"
 #include "nsp/planner/problem.h"
 
 namespace nsp {
@@ -20,6 +21,14 @@ inline CostModel large_model() {
   const ModelShape shape = find_model("qwen3-30b-a3b");
   return CostModel(shape, find_profile(shape, "h200"), 8);
 }
+
+inline CostModel expert_model(std::int32_t ep) {
+  const ModelShape shape = find_model("qwen3-30b-a3b");
+  return CostModel(shape, find_profile(shape, "h200"), 8, ep);
+}
+
+constexpr Backend kAllBackends[] = {
+    Backend::kUlysses, Backend::kGather, Backend::kRing, Backend::kUspRing, Backend::kUspGather};
 
 inline Problem problem_of(const CostModel& model,
                           std::int32_t world,
@@ -48,14 +57,37 @@ inline std::vector<Node> all_nodes(const Problem& problem) {
   return nodes;
 }
 
+struct Spot {
+  std::int32_t first_rank = 0;
+  Way way;
+};
+
+// Every node in every way that the problem allows.
+inline std::vector<Spot> all_spots(const Problem& problem) {
+  std::vector<Spot> spots;
+  for (const Way& way : problem.model->allowed_ways(problem.sp_max, problem.backends)) {
+    for (const Node& node : level(problem.world, way.degree)) {
+      spots.push_back({.first_rank = node.first_rank, .way = way});
+    }
+  }
+  return spots;
+}
+
+inline Placement place_on(const Problem& problem, std::size_t sequence, const Spot& spot) {
+  const Sequence& s = problem.sequences[sequence];
+  return place(s.index, s.tokens, spot.first_rank, spot.way);
+}
+
 // The best of all assignments; infeasible when none keeps the budget.
 inline Solution exhaustive(const Problem& problem) {
-  const std::vector<Node> nodes = all_nodes(problem);
+  const std::vector<Spot> nodes = all_spots(problem);
   std::vector<std::size_t> digits(problem.sequences.size(), 0);
-  std::vector<Node> chosen(digits.size());
+  std::vector<Placement> chosen(digits.size());
   Solution best;
   while (true) {
-    std::ranges::transform(digits, chosen.begin(), [&](std::size_t d) { return nodes[d]; });
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+      chosen[i] = place_on(problem, i, nodes[digits[i]]);
+    }
     Solution solution = score(problem, chosen);
     if (best.placements.empty() || better(solution, best)) {
       best = std::move(solution);

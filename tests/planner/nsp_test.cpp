@@ -120,7 +120,8 @@ TEST(Nsp, OfEqualLoadsTheOneWithLessCommunicationWins) {
   const CostModel model = large_model();
   const Problem problem = problem_of(model, 4, 2, 4000, {2900, 2900, 2900, 300});
   const std::vector<Node> spread = {{0, 1}, {1, 1}, {2, 2}, {2, 2}};
-  const Solution found = nsp_round(problem, nsp_effort("default"), {spread});
+  const Solution found =
+      nsp_round(problem, nsp_effort("default"), {score(problem, spread).placements});
   EXPECT_EQ(found.load, score(problem, spread).load);
   for (const Placement& placement : found.placements) {
     EXPECT_EQ(placement.node.degree, 1);

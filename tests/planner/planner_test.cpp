@@ -139,11 +139,13 @@ TEST(Plan, BadRequestsAreOneSentence) {
   EXPECT_EQ(message({.lengths = {3}, .world = 1, .sp_max = 1, .token_budget = -1}).substr(0, 16),
             "token_budget -1:");
   EXPECT_EQ(message({.lengths = {3}, .planner = "fast"}),
-            "planner 'fast': must be nsp, algorithm1, nsp-2l, megatron-dcp, static, or static:K "
-            "(K: a degree)");
+            "planner 'fast': must be one of nsp, algorithm1, nsp-2l, megatron-dcp, static, "
+            "static-tokens, static-usp, static:K, static-tokens:K, static-usp:K (K: a degree)");
   EXPECT_EQ(message({.lengths = {3}, .world = 4, .sp_max = 4, .planner = "static:8"}),
             "planner 'static:8': the degree must be one of 1, 2, 4");
   EXPECT_EQ(message({.lengths = {3}, .planner = "static:2x"}).substr(0, 19), "planner 'static:2x'");
+  EXPECT_EQ(message({.lengths = {3}, .planner = "nsp:2"}).substr(0, 15), "planner 'nsp:2'");
+  EXPECT_EQ(message({.lengths = {3}, .planner = "static:"}).substr(0, 17), "planner 'static:'");
   EXPECT_EQ(message({.lengths = {3}, .effort = "slow"}),
             "effort 'slow': must be fast, default or thorough");
 }

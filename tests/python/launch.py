@@ -21,7 +21,7 @@ LIMIT_SECONDS = 600
 def torchrun(world: int, *command: str, timeout: float = LIMIT_SECONDS) -> subprocess.CompletedProcess[str]:
     """One host, `world` processes, one thread each, a free port."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world}"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(HERE), *_path()])}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": search_path()}
     return subprocess.run(
         [*launcher, *command], capture_output=True, text=True, timeout=timeout, env=environment, check=False
     )
@@ -48,9 +48,9 @@ def value(world: int, name: str) -> Any:
     return result["value"]
 
 
-def _path() -> list[str]:
-    """Where nsp was found, absolute: launches run in other folders."""
+def search_path() -> str:
+    """The tests, and where nsp was found, absolute: launches run in other folders."""
     found = importlib.util.find_spec("nsp")
     assert found is not None
     assert found.origin is not None
-    return [str(Path(found.origin).resolve().parents[1])]
+    return os.pathsep.join([str(HERE), str(Path(found.origin).resolve().parents[1])])

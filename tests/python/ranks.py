@@ -10,6 +10,7 @@ from pathlib import Path
 
 import case_misc
 import case_parity
+import case_windows
 import torch
 import torch.distributed as dist
 
@@ -19,7 +20,11 @@ def main(out: str) -> None:
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     world, rank = dist.get_world_size(), dist.get_rank()
     results = {}
-    for name, case in {**case_parity.cases(world), **case_misc.cases(world)}.items():
+    for name, case in {
+        **case_parity.cases(world),
+        **case_misc.cases(world),
+        **case_windows.cases(world),
+    }.items():
         error, value = "", None
         try:
             value = case()

@@ -56,6 +56,25 @@ def make_dense(kind: str) -> Any:
     return exact(AutoModelForCausalLM.from_config(made).to(torch.float64))
 
 
+def make_windowed(kind: str, window: int, dtype: torch.dtype = torch.float64) -> Any:
+    """mistral: every layer slides. gemma3_text and qwen3: two sliding layers and a full one, in Gemma's case
+    with a rope for each kind and a scale of its own.
+    """
+    fields = {name: config().to_dict()[name] for name in SHARED if name != "num_hidden_layers"}
+    if kind != "mistral":
+        fields["layer_types"] = ["sliding_attention", "full_attention", "sliding_attention"]
+    if kind == "gemma3_text":
+        fields["query_pre_attn_scalar"] = 5
+    if kind == "qwen3":
+        fields["use_sliding_window"] = True
+    torch.manual_seed(7)
+    made = AutoConfig.for_model(
+        kind, **fields, num_hidden_layers=3, sliding_window=window, intermediate_size=48, pad_token_id=0,
+        max_position_embeddings=8192, use_cache=False,
+    )  # fmt: skip
+    return exact(AutoModelForCausalLM.from_config(made).to(dtype))
+
+
 def exact(model: Any) -> Any:
     """Norms and router in the model's own type; larger weights, since the usual ones make attention nearly
     uniform.
@@ -79,9 +98,10 @@ class _Norm:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         m = self.module
-        scaled: torch.Tensor = m.weight * (
-            x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + m.variance_epsilon)
-        )
+        gemma = type(m).__name__.startswith("Gemma")  # its weights start at 0
+        epsilon = m.eps if gemma else m.variance_epsilon
+        weight = 1 + m.weight if gemma else m.weight
+        scaled: torch.Tensor = weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + epsilon))
         return scaled
 
 

@@ -40,7 +40,7 @@ def test_tree_and_heads(world: int, sp_max: int, heads: int, words: str) -> None
     [
         ({"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}, "dynamic"),
         ({"attention_dropout": 0.1}, "attention_dropout: 0.1"),
-        ({"use_sliding_window": True, "sliding_window": 64}, "sliding"),
+        ({"use_sliding_window": True, "sliding_window": 0}, "sliding_window: 0 is no window of layer 0"),
     ],
 )
 def test_configs(changes: dict[str, Any], words: str) -> None:
@@ -54,6 +54,10 @@ def test_configs(changes: dict[str, Any], words: str) -> None:
         ("attn_logit_softcapping", 30.0),
         ("final_logit_softcapping", 50.0),
         ("layer_types", ["linear_attention"] * 2),
+        ("layer_types", ["chunked_attention"] * 2),
+        ("attention_chunk_size", 64),
+        ("use_bidirectional_attention", True),
+        ("model_type", "gpt_oss"),
     ],
 )
 def test_fields_of_other_models(name: str, value: Any) -> None:

@@ -44,4 +44,4 @@ def test_bad_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="none, full or marks"):
         nsp.simulate(plan(), checkpoint="some", **MACHINE)
     with pytest.raises(ValueError, match="must divide the world"):
-        nsp.simulate(plan(), expert_parallel=3, **MACHINE)
+        nsp.simulate(plan(), ep=3, **MACHINE)

@@ -131,6 +131,27 @@ TEST_P(LayersOfRandomPlans, SerialIsTheLoadAndOverlapIsNeverAboveItRootFirst) {
   }
 }
 
+// Expert groups of two and every backend: the walk follows the cost model there, too.
+TEST_P(LayersOfRandomPlans, SerialIsTheLoadWithExpertGroupsAndOtherBackends) {
+  Plan plan = random_plan(GetParam());
+  const ModelShape shape = find_model("qwen3-30b-a3b");
+  Profile profile = find_profile(shape, "h200");
+  profile.dense_forward.expert_token_seconds = profile.dense_forward.token_seconds / 2;
+  profile.dense_backward.expert_token_seconds = profile.dense_backward.token_seconds / 4;
+  const CostModel model(shape, profile, 8, plan.world % 2 == 0 ? 2 : 1);
+  for (Round& round : plan.rounds) {
+    for (Placement& placement : round.placements) {
+      if (placement.node.degree > 1 && placement.sequence % 3 > 0) {
+        placement.backend = placement.sequence % 3 == 1 ? Backend::kGather : Backend::kRing;
+        placement.ulysses_degree = 1;
+      }
+    }
+    const RoundLoad load = evaluate(model, round, plan.world);
+    EXPECT_EQ(simulate_serial_layer(round_times(model, round, plan.world)),
+              (LayerTime{load.largest.forward, load.largest.backward}));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(LayerTime, LayersOfRandomPlans, testing::Range<std::uint64_t>(0, 60));
 
 }  // namespace

@@ -1,13 +1,17 @@
 #include "nsp/planner/baselines/static.h"
 
-#include <bit>
+#include <algorithm>
+#include <utility>
 #include <vector>
+
+#include "nsp/plan/make_plan.h"
+#include "nsp/planner/cost_table.h"
 
 namespace nsp {
 namespace {
 
 struct Group {
-  std::int64_t cost = 0;
+  std::int64_t cost = 0;    // what it is balanced by
   std::int64_t tokens = 0;  // of its fullest rank, each slice rounded up
 };
 
@@ -28,26 +32,43 @@ std::size_t choose(const std::vector<Group>& groups, std::int64_t slice, std::in
 
 }  // namespace
 
-std::vector<Node> static_nodes(CostTable& costs, std::int32_t degree) {
-  const Problem& problem = costs.problem();
-  const auto level = static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(degree)));
+std::optional<Way> static_way(const Problem& problem, std::int32_t degree) {
+  std::optional<Way> found;
+  for (const Way& way : problem.model->allowed_ways(degree, problem.backends)) {
+    if (way.degree == degree) {
+      found = way;  // usp comes after ulysses
+    }
+  }
+  return found;
+}
+
+Solution static_degree(const Problem& problem, std::int32_t degree, Balance balance) {
+  CostTable costs(problem);
+  const std::optional<Way> how = static_way(problem, degree);
+  if (!how) {
+    return {};
+  }
+  const auto way = static_cast<std::size_t>(std::ranges::find(costs.ways(), *how, &TableWay::way) -
+                                            costs.ways().begin());
   std::vector<Group> groups(static_cast<std::size_t>(problem.world / degree));
-  std::vector<Node> nodes;
-  nodes.reserve(problem.sequences.size());
+  std::vector<Placement> placements;
+  placements.reserve(problem.sequences.size());
   for (std::size_t i = 0; i < problem.sequences.size(); ++i) {
     const std::int64_t slice = (problem.sequences[i].tokens + degree - 1) / degree;
     const std::size_t chosen = choose(groups, slice, problem.token_budget);
     Group& group = groups[chosen];
-    group.cost += group.tokens == 0 ? costs.opening_share(i, level) : costs.share(i, level);
+    if (balance == Balance::kTokens) {
+      group.cost += slice;
+    } else {
+      group.cost += group.tokens == 0 ? costs.opening_share(i, way) : costs.share(i, way);
+    }
     group.tokens += slice;
-    nodes.push_back({.first_rank = static_cast<std::int32_t>(chosen) * degree, .degree = degree});
+    placements.push_back(place(problem.sequences[i].index,
+                               problem.sequences[i].tokens,
+                               static_cast<std::int32_t>(chosen) * degree,
+                               *how));
   }
-  return nodes;
-}
-
-Solution static_degree(const Problem& problem, std::int32_t degree) {
-  CostTable costs(problem);
-  return score(problem, static_nodes(costs, degree));
+  return score(problem, std::move(placements));
 }
 
 }  // namespace nsp

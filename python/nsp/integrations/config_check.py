@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+FULL = ("full_attention", "attention")
+SLIDING = "sliding_attention"
+SINKS = ("deepseek_v4", "flint", "gpt_oss", "granite_swa", "granitemoe_swa", "hy_v4", "mimo_v2_flash")
 FIELDS = {
     "attn_logit_softcapping": None,
     "final_logit_softcapping": None,
@@ -32,11 +35,18 @@ def check_config(config: Any) -> None:
         value = getattr(config, name, None)
         if value is not None and value != harmless:
             raise ValueError(f"{name}: {value} is not supported; use a model without it")
-    if getattr(config, "model_type", "") == "gpt_oss":
+    if getattr(config, "model_type", "") in SINKS:
         raise ValueError(
-            "model_type: 'gpt_oss' has attention sinks, which are not supported; use a model without them"
+            f"model_type: {config.model_type!r} has attention sinks, which are not supported; use a model "
+            "without them"
+        )
+    if getattr(config, "use_bidirectional_attention", None):
+        raise ValueError(
+            "use_bidirectional_attention: True is not supported; nested attention is causal, set it to False"
         )
     _check_layers(config)
+    for layer in range(getattr(config, "num_hidden_layers", 0)):
+        layer_window(config, layer)
 
 
 def _ropes(config: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -50,19 +60,41 @@ def _ropes(config: Any) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _check_layers(config: Any) -> None:
-    types = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)
-    if types is not None:
-        other = sorted({t for t in types if t not in ("full_attention", "attention")})
-        if other:
-            raise ValueError(
-                f"layer_types: {other} are not supported; use a model with full_attention layers only"
-            )
-        return
-    window = getattr(config, "sliding_window", None)
-    if window is not None and getattr(config, "use_sliding_window", True):
+    types = _layer_types(config)
+    other = sorted({t for t in types or () if t not in (*FULL, SLIDING)})
+    if other:
         raise ValueError(
-            f"sliding_window: {window} is not supported; set it to None to attend to the whole sequence"
+            f"layer_types: {other} are not supported; use a model of full_attention and sliding_attention "
+            "layers only"
         )
+    if types is None and getattr(config, "attention_chunk_size", None) is not None:
+        raise ValueError(
+            f"attention_chunk_size: {config.attention_chunk_size} is not supported; set it to None to attend "
+            "to the whole sequence"
+        )
+
+
+def _layer_types(config: Any) -> list[str] | None:
+    return getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)
+
+
+def layer_window(config: Any, layer: int) -> int:
+    """Tokens that a token of this layer attends to, itself included; 0: all before it. As Hugging Face's
+    masks count: token i sees token j when i - sliding_window < j <= i. ValueError: a window that is none.
+    """
+    types = _layer_types(config)
+    if types is not None:
+        slides = types[layer] == SLIDING
+    else:
+        slides = bool(getattr(config, "use_sliding_window", True))
+    window = getattr(config, "sliding_window", None)
+    if not slides or (types is None and window is None):
+        return 0
+    if not isinstance(window, int) or window < 1:
+        raise ValueError(
+            f"sliding_window: {window!r} is no window of layer {layer}; set it to a positive number of tokens"
+        )
+    return window
 
 
 def model_shape(config: Any) -> dict[str, Any]:

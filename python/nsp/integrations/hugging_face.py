@@ -16,7 +16,7 @@ from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from nsp.context import Context
-from nsp.integrations.config_check import check_config, model_shape
+from nsp.integrations.config_check import check_config, layer_window, model_shape
 from nsp.loss import linear_cross_entropy
 from nsp.row_plan import RowPlan
 
@@ -39,7 +39,7 @@ def attention(
     row (SDPA).
     """
     if nsp_plan is None:
-        _check_plain(query, key, attention_mask)
+        attention_mask = _plain_mask(query, key, attention_mask, keywords.get("sliding_window"))
         out: tuple[torch.Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **keywords
         )
@@ -48,11 +48,12 @@ def attention(
         raise ValueError(
             "nsp_plan: this model is not attached to the plan's context; call nsp.attach(model, ctx)"
         )
-    _check_call(module, query, attention_mask, dropout, keywords)
+    window = keywords.get("sliding_window") or 0
+    _check_call(module, query, attention_mask, dropout, window, keywords)
     q_THD, k_TKD, v_TKD = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     out_THD = torch.ops.nsp.attention(
-        q_THD, k_TKD, v_TKD, nsp_plan.schedule.handle, nsp_plan.round, float(scale)
+        q_THD, k_TKD, v_TKD, nsp_plan.schedule.handle, nsp_plan.round, float(scale), window
     )
     return out_THD[None], None
 
@@ -62,6 +63,7 @@ def _check_call(
     query: torch.Tensor,
     mask: torch.Tensor | None,
     dropout: float,
+    window: int,
     keywords: dict[str, Any],
 ) -> None:
     if query.shape[0] != 1:
@@ -74,7 +76,12 @@ def _check_call(
         )
     if dropout > 0:
         raise ValueError(f"dropout: {dropout} in attention is not supported; set attention_dropout to 0.0")
-    for name in ("sliding_window", "softcap", "s_aux"):
+    if window != module._nsp_window:  # some models slide by their mask alone, which no planned row has
+        raise ValueError(
+            f"sliding_window: the layer asks for {window} tokens but its config says {module._nsp_window} "
+            "(0: all); use a model that hands its window to the attention function, or one without windows"
+        )
+    for name in ("softcap", "s_aux"):
         if keywords.get(name) is not None:
             raise ValueError(
                 f"{name}: {keywords[name]} is not supported in a planned row; use a model without it"
@@ -84,13 +91,25 @@ def _check_call(
         raise ValueError("is_causal: False is not supported; nested attention is causal inside each sequence")
 
 
-def _check_plain(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None) -> None:
-    if mask is None and 1 < query.shape[2] != key.shape[2]:
+def _plain_mask(
+    query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None, window: int | None
+) -> torch.Tensor | None:
+    """The mask of a call without a plan: none where causal order says it all, else (tokens, keys), True where
+    a token sees a key.
+    """
+    if mask is not None:
+        return mask
+    if 1 < query.shape[2] != key.shape[2]:
         raise ValueError(
             f"cache: {query.shape[2]} new tokens on {key.shape[2]} keys need a mask, which "
             f"attention 'nsp' does not build; "
             "prefill in one piece, or call model.set_attn_implementation('sdpa') to generate"
         )
+    if window is None or key.shape[2] <= window:
+        return None
+    columns = torch.arange(key.shape[2], device=query.device)
+    rows = columns[-query.shape[2] :, None]
+    return (columns <= rows) & (columns > rows - window)
 
 
 class _Attachment:
@@ -231,6 +250,7 @@ def attach(model: Any, context: Context) -> None:
             f"model: {type(model).__name__} does not go through the attention interface; use one that does"
         )
     for layer in layers:
+        layer._nsp_window = layer_window(model.config, layer.layer_idx)
         context.modules.add(layer)
     model._nsp_attached = True
     _Attachment(model, context)

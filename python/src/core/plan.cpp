@@ -67,7 +67,41 @@ std::string make(std::int32_t world,
                                .planner = planner},
                               std::move(placements));
   check(plan);
-  return to_json(plan).dump();
+  return json_text(plan);
+}
+
+// Everything but the placements: what a training loop looks at without paying for thousands of
+// them.
+py::dict header(const std::string& text) {
+  Plan plan;
+  {
+    const py::gil_scoped_release unlocked;
+    plan = parse_plan(text);
+  }
+  py::list dropped;
+  for (const Dropped& one : plan.dropped) {
+    dropped.append(py::make_tuple(one.sequence, one.tokens, one.kept, one.why));
+  }
+  const Predicted& predicted = plan.predicted;
+  using namespace py::literals;
+  return py::dict("world"_a = plan.world,
+                  "ranks_per_host"_a = plan.ranks_per_host,
+                  "sp_max"_a = plan.sp_max,
+                  "token_budget"_a = plan.token_budget,
+                  "planner"_a = plan.planner,
+                  "feasible"_a = plan.feasible,
+                  "num_sequences"_a = plan.num_sequences,
+                  "num_tokens"_a = plan.num_tokens,
+                  "num_rounds"_a = plan.rounds.size(),
+                  "dropped"_a = dropped,
+                  "predicted"_a = py::make_tuple(predicted.seconds,
+                                                 predicted.forward,
+                                                 predicted.backward,
+                                                 predicted.tokens_max,
+                                                 predicted.bytes_max),
+                  "bound_seconds"_a = plan.bound_seconds,
+                  "hash"_a = plan.hash,
+                  "planning_ms"_a = plan.planning_ms);
 }
 
 template <class Text>
@@ -80,7 +114,7 @@ std::string text_of(const std::string& plan, Text text) {
 std::string sealed(const std::string& text) {
   Plan plan = parse_plan(text);
   seal(plan);
-  return to_json(plan).dump();
+  return json_text(plan);
 }
 
 }  // namespace
@@ -94,6 +128,10 @@ void bind_plan(py::module_& m) {
       py::arg("plan"),
       Unlocked(),
       "Broken rules of a plan, one sentence each.");
+  m.def("plan_header",
+        &header,
+        py::arg("plan"),
+        "Reads a whole plan strictly and gives all fields but the placements.");
   m.def("rank_row",
         &row,
         py::arg("plan"),

@@ -23,7 +23,7 @@ std::string simulated(const std::string& text,
                       const std::string& model,
                       const std::string& profile,
                       const std::string& checkpoint,
-                      std::int32_t expert_parallel,
+                      std::int32_t ep,
                       bool overlap,
                       bool fsdp,
                       const std::string& trace) {
@@ -37,7 +37,7 @@ std::string simulated(const std::string& text,
                                      {.fsdp = fsdp,
                                       .overlap = overlap,
                                       .checkpointing = parse_checkpointing(checkpoint),
-                                      .expert_parallel = expert_parallel,
+                                      .ep = ep,
                                       .spans = !trace.empty()});
   if (!trace.empty()) {
     save_trace(timeline, trace);
@@ -55,7 +55,7 @@ void bind_simulate(py::module_& module) {
              py::arg("model"),
              py::arg("profile"),
              py::arg("checkpoint") = "none",
-             py::arg("expert_parallel") = 1,
+             py::arg("ep") = 1,
              py::arg("overlap") = true,
              py::arg("fsdp") = true,
              py::arg("trace") = "",

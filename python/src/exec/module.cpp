@@ -1,5 +1,6 @@
 // nsp._exec: the executor for Python. Import torch first (this module needs its libraries).
 // The attention itself is the operator torch.ops.nsp.attention.
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,8 +14,11 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "nsp/attention/kernels.h"
+#include "nsp/comm/board.h"
 #include "nsp/comm/c10d.h"
+#include "nsp/comm/end_process.h"
 #include "nsp/exec/attention.h"
+#include "nsp/exec/buffer_bytes.h"
 #include "nsp/exec/program.h"
 
 namespace py = pybind11;
@@ -28,6 +32,27 @@ std::shared_ptr<nsp::World> make_world(const std::string& group_name,
   world->attention = nsp::make_attention(at::Device(device), kernel);
   world->communicator = nsp::make_c10d_communicator(group_name);
   return world;
+}
+
+void watch(nsp::World& world,
+           const c10::intrusive_ptr<c10d::Store>& store,
+           const std::string& name,
+           double limit_seconds,
+           const std::string& error_file) {
+  const std::chrono::duration<double> limit(limit_seconds);
+  world.watchdog =
+      std::make_unique<nsp::Watchdog>(*world.communicator,
+                                      nsp::Board(store, name, world.communicator->rank()),
+                                      std::chrono::duration_cast<std::chrono::milliseconds>(limit),
+                                      nsp::end_process(*world.communicator, error_file));
+}
+
+// The watchdog's last words: the work is done ("closed"), or the process ends before ("left").
+void unwatch(nsp::World& world, bool done) {
+  if (world.watchdog && done) {
+    world.watchdog->close();
+  }
+  world.watchdog.reset();
 }
 
 py::dict counters(const nsp::World& world) {
@@ -79,11 +104,58 @@ void bind_world(py::module_& module) {
                              [](const nsp::World& world) { return world.communicator->rank(); })
       .def_property_readonly("kernel",
                              [](const nsp::World& world) { return world.attention->name(); })
+      .def(
+          "memory_bound",
+          [](const nsp::World& world,
+             std::int64_t tokens,
+             std::int32_t sp_max,
+             std::int64_t heads,
+             std::int64_t kv_heads,
+             std::int64_t head_dim,
+             std::int64_t value_bytes) {
+            const nsp::MemoryBound bound = nsp::memory_bound(*world.attention,
+                                                             {.query = heads, .kv = kv_heads},
+                                                             {head_dim, value_bytes},
+                                                             tokens,
+                                                             sp_max);
+            return std::pair(bound.workspace_bytes, bound.exchange_bytes);
+          },
+          "Bytes of workspace and exchange buffers: the most of any plan with at most `tokens` "
+          "rows.")
       .def_property_readonly("size",
                              [](const nsp::World& world) { return world.communicator->size(); })
       .def(
           "counters", &counters, "exchanges, bytes sent to other ranks, launches, attention_calls.")
-      .def("reset_counters", &nsp::World::reset_counters);
+      .def("reset_counters", &nsp::World::reset_counters)
+      .def(
+          "begin_step",
+          [](nsp::World& world, std::int64_t step) {
+            world.communicator->progress.begin_step(step);
+          },
+          py::arg("step"),
+          "Names the step in messages.")
+      .def("place",
+           [](const nsp::World& world) { return describe(world.communicator->progress.place()); })
+      .def("watch",
+           &watch,
+           py::arg("store"),
+           py::arg("name"),
+           py::arg("limit_seconds"),
+           py::arg("error_file"),
+           "Starts the watchdog; the store is its own.")
+      .def("unwatch",
+           &unwatch,
+           py::arg("done"),
+           py::call_guard<py::gil_scoped_release>(),
+           "Stops it. done: nobody needs to wait for this rank any more.")
+      .def(
+          "report",
+          [](nsp::World& world, const std::string& why) {
+            return world.watchdog ? world.watchdog->report(why) : std::string();
+          },
+          py::arg("why"),
+          py::call_guard<py::gil_scoped_release>(),
+          "Tells all ranks that this one failed; returns the sentence about the first failure.");
 }
 
 void bind_schedule(py::module_& module) {
@@ -101,7 +173,23 @@ void bind_schedule(py::module_& module) {
           "tokens",
           [](const Schedule& s, std::int64_t round) { return s.program().round(round).tokens; },
           py::arg("round"),
-          "Rows of this rank in a round, the dummy token of an idle rank included.");
+          "Rows of this rank in a round, the dummy token of an idle rank included.")
+      .def(
+          "exchange_bytes",
+          [](const Schedule& s,
+             std::int64_t round,
+             std::int64_t head_dim,
+             std::int64_t value_bytes,
+             bool backward) {
+            const nsp::Program& program = s.program();
+            return nsp::exchange_bytes(
+                program.round(round), program.heads(), {head_dim, value_bytes}, backward);
+          },
+          py::arg("round"),
+          py::arg("head_dim"),
+          py::arg("value_bytes"),
+          py::arg("backward"),
+          "Most bytes of exchange buffers at once; forward, with what is kept for backward.");
 }
 
 // One attention kernel by itself, for tests and benchmarks.
@@ -114,6 +202,24 @@ void bind_kernel(py::module_& module) {
              return nsp::make_attention(at::Device(on_cpu ? "cpu" : "cuda"), name);
            }),
            py::arg("name"))
+      .def("workspace_bytes",
+           [](const nsp::AttentionKernel& kernel,
+              const std::vector<std::int64_t>& lengths,
+              std::int64_t heads,
+              std::int64_t kv_heads,
+              std::int64_t head_dim,
+              std::int64_t value_bytes,
+              bool backward) {
+             const nsp::Ragged sequences(lengths);
+             return kernel.workspace_bytes({.tokens = sequences.tokens(),
+                                            .sequences = sequences.count(),
+                                            .longest = sequences.longest(),
+                                            .heads = heads,
+                                            .kv_heads = kv_heads,
+                                            .head_dim = head_dim,
+                                            .value_bytes = value_bytes},
+                                           backward);
+           })
       .def("forward",
            [](nsp::AttentionKernel& kernel,
               const at::Tensor& q,

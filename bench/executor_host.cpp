@@ -1,0 +1,129 @@
+// Host time of the executor itself: the operator on the CPU over a plan of a few rows, with an
+// exchange that moves nothing and a kernel that computes nothing.
+//
+//   executor_host [repeats]
+//
+// One JSON line a case: least and median microseconds of a forward and of a backward pass. On a GPU
+// the launches of copies and collectives come on top (bench/attention_layer.py).
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "nsp/exec/attention.h"
+#include "nsp/exec/program.h"
+#include "nsp/plan/make_plan.h"
+#include "nsp/plan/plan_json.h"
+
+namespace {
+
+using at::Tensor;
+
+class Nothing final : public nsp::AttentionKernel {
+ public:
+  std::string name() const override { return "nothing"; }
+  Tensor forward(const nsp::AttentionInputs& inputs, const Tensor&) override {
+    return at::empty({inputs.q.size(0), inputs.q.size(1)}, inputs.q.options().dtype(at::kFloat));
+  }
+  void backward(const nsp::AttentionInputs&,
+                const Tensor&,
+                const Tensor&,
+                const Tensor&,
+                const nsp::AttentionGradients&) override {}
+  std::int64_t workspace_bytes(const nsp::LaunchShape&, bool) const override { return 0; }
+};
+
+struct Arrived final : nsp::Pending {
+  explicit Arrived(Tensor received) : rows(std::move(received)) {}
+  Tensor wait() override { return std::move(rows); }
+  Tensor rows;
+};
+
+class Nowhere final : public nsp::Communicator {
+ public:
+  std::int32_t rank() const override { return 0; }
+  std::int32_t size() const override { return 4; }
+  std::unique_ptr<nsp::Pending> exchange(Tensor rows,
+                                         std::vector<std::int64_t>,
+                                         std::vector<std::int64_t> receive_counts,
+                                         const nsp::Purpose&) override {
+    auto shape = rows.sizes().vec();
+    shape[0] = 0;
+    for (const std::int64_t count : receive_counts) {
+      shape[0] += count;
+    }
+    return std::make_unique<Arrived>(at::zeros(shape, rows.options()));
+  }
+};
+
+nsp::Plan plan_of(const std::vector<std::int32_t>& degrees) {
+  std::vector<nsp::Placement> placements;
+  for (const std::int32_t degree : degrees) {
+    for (std::int64_t tokens = 3 * degree; tokens > 0; tokens -= degree) {
+      const auto sequence = static_cast<std::int64_t>(placements.size());
+      placements.push_back(nsp::place(sequence, tokens, {0, degree}));
+    }
+  }
+  return nsp::make_plan({.world = 4, .sp_max = 4}, {placements});
+}
+
+template <class Run>
+std::string microseconds(int repeats, const Run& run) {
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    run();
+    const auto end = std::chrono::steady_clock::now();
+    times.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
+  }
+  std::ranges::sort(times);
+  return fmt::format("[{:.1f}, {:.1f}]", times.front(), times[times.size() / 2]);
+}
+
+void measure(const std::string& name,
+             const std::vector<std::int32_t>& degrees,
+             const nsp::Heads& heads,
+             int repeats) {
+  auto world = std::make_shared<nsp::World>();
+  world->attention = std::make_unique<Nothing>();
+  world->communicator = std::make_unique<Nowhere>();
+  const auto program =
+      std::make_shared<nsp::Program>(world, to_json(plan_of(degrees)).dump(), heads);
+  const std::int64_t tokens = program->round(0).tokens;
+  const auto handle = nsp::add_program(program);
+  const auto rows = [&](std::int64_t count) {
+    return at::zeros({tokens, count, 128}, at::kBFloat16).requires_grad_();
+  };
+  const Tensor q = rows(heads.query), k = rows(heads.kv), v = rows(heads.kv);
+  const Tensor dout = at::zeros({tokens, heads.query, 128}, at::kBFloat16);
+  Tensor out;
+  const auto forward = [&] { out = nsp::attention(q, k, v, handle, 0, 1.0, 0); };
+  const auto backward = [&] { torch::autograd::grad({out}, {q, k, v}, {dout}, true); };
+  const std::string forward_us = microseconds(repeats, forward);
+  fmt::print(R"({{"case": "{}", "forward_us": {}, "backward_us": {}}})"
+             "\n",
+             name,
+             forward_us,
+             microseconds(repeats, backward));
+  nsp::release_program(handle);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  at::set_num_threads(1);
+  const int repeats = argc > 1 ? std::atoi(argv[1]) : 2000;
+  measure("leaf only", {1}, {32, 4}, repeats);
+  measure("one level and leaf", {2, 1}, {32, 4}, repeats);
+  measure("two levels and leaf", {4, 2, 1}, {32, 4}, repeats);
+  measure("one level and leaf, copied KV heads", {4, 1}, {32, 2}, repeats);
+}

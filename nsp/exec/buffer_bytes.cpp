@@ -1,0 +1,144 @@
+// The sums follow ulysses.cpp stage by stage. k ranks in the node, t rows of this rank, T of the
+// node:
+//
+//   sent      k t rows before an exchange to heads, T before one to rows
+//   received  T or k t
+//   sorted    T: received rows in the order of sequences; no copy when they arrive in it
+#include "nsp/exec/buffer_bytes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace nsp {
+namespace {
+
+// Bytes of one row, of the heads that a rank works on.
+struct RowBytes {
+  std::int64_t query = 0;
+  std::int64_t qkv = 0;  // all three
+};
+
+struct Sizes {
+  std::int64_t own = 0;     // k t
+  std::int64_t node = 0;    // T
+  std::int64_t sorted = 0;  // T, or 0 when nothing moves
+  RowBytes row;
+};
+
+Sizes sizes_of(const Block& block, const Heads& heads, const ValueShape& value) {
+  const HeadSplit split = split_heads(heads, block.degree);
+  const std::int64_t head = value.head_dim * value.bytes;
+  Sizes sizes;
+  sizes.own = block.degree * block.tokens;
+  sizes.node = std::accumulate(block.rank_tokens.begin(), block.rank_tokens.end(), std::int64_t{0});
+  sizes.sorted = std::ranges::is_sorted(block.to_sequences) ? 0 : sizes.node;
+  sizes.row = {.query = split.query * head, .qkv = (split.query + 2 * split.kv) * head};
+  return sizes;
+}
+
+StageBytes forward_bytes(const Sizes& s, Stage stage) {
+  const std::int64_t saved = s.node * (s.row.qkv + s.row.query);
+  const std::int64_t there = (s.own + s.node) * s.row.qkv;
+  const std::int64_t back = saved + (s.sorted + s.own) * s.row.query;
+  switch (stage) {
+    case Stage::kPrologue:
+      return {there, there};
+    case Stage::kCompute:
+      return {std::max({there, (s.node + s.sorted) * s.row.qkv, saved}), saved};
+    case Stage::kEpilogue:
+      return {back, back};
+    case Stage::kFinish:
+      return {back, saved};
+  }
+  return {};
+}
+
+StageBytes backward_bytes(const Sizes& s, Stage stage) {
+  const std::int64_t there = (s.own + s.node) * s.row.query;
+  const std::int64_t computed = s.node * s.row.qkv;
+  const std::int64_t sent = s.sorted > 0 ? s.sorted * s.row.qkv : computed;
+  const std::int64_t back = sent + s.own * s.row.qkv;
+  switch (stage) {
+    case Stage::kPrologue:
+      return {there, there};
+    case Stage::kCompute:
+      return {std::max({there, (s.node + s.sorted) * s.row.query, s.node * s.row.query + computed}),
+              computed};
+    case Stage::kEpilogue:
+      return {computed + s.sorted * s.row.qkv + s.own * s.row.qkv, back};
+    case Stage::kFinish:
+      return {back, 0};
+  }
+  return {};
+}
+
+}  // namespace
+
+StageBytes exchange_bytes(
+    const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward) {
+  if (block.degree == 1) {
+    return {};
+  }
+  const Sizes sizes = sizes_of(block, heads, value);
+  return backward ? backward_bytes(sizes, stage) : forward_bytes(sizes, stage);
+}
+
+std::int64_t exchange_bytes(const ProgramRound& round,
+                            const Heads& heads,
+                            const ValueShape& value,
+                            bool backward) {
+  std::vector<std::int64_t> held(round.blocks.size(), 0);
+  std::int64_t most = 0;
+  const auto enter = [&](std::size_t block, Stage stage) {
+    const StageBytes bytes =
+        exchange_bytes(round.blocks[block]->block(), heads, value, stage, backward);
+    held[block] = 0;
+    most = std::max(most, std::accumulate(held.begin(), held.end(), bytes.peak));
+    held[block] = bytes.after;
+  };
+  for (const Step& step : round.steps) {
+    enter(step.block, static_cast<Stage>(step.phase));
+  }
+  for (std::size_t block = 0; block < held.size(); ++block) {
+    enter(block, Stage::kFinish);
+  }
+  return most;
+}
+
+// Every sum is linear in rows, so a rank whose rows all lie at the dearest degree holds most. Rows
+// of the node beyond its share may sit on a rank with few of its own: not more than its degree
+// times `tokens` together, as here.
+MemoryBound memory_bound(const AttentionKernel& kernel,
+                         const Heads& heads,
+                         const ValueShape& value,
+                         std::int64_t tokens,
+                         std::int32_t sp_max) {
+  MemoryBound bound;
+  for (std::int32_t degree = 1; degree <= sp_max; degree *= 2) {
+    const HeadSplit split = split_heads(heads, degree);
+    const LaunchShape launch{.tokens = degree * tokens,
+                             .longest = degree * tokens,
+                             .heads = split.query,
+                             .kv_heads = split.kv,
+                             .head_dim = value.head_dim,
+                             .value_bytes = value.bytes};
+    const Block block{
+        .degree = degree,
+        .tokens = tokens,
+        .rank_tokens = std::vector<std::int64_t>(static_cast<std::size_t>(degree), tokens),
+        .to_sequences = {1, 0}};  // they move
+    for (const bool backward : {false, true}) {
+      bound.workspace_bytes =
+          std::max(bound.workspace_bytes, kernel.workspace_bytes(launch, backward));
+      for (const Stage stage :
+           {Stage::kPrologue, Stage::kCompute, Stage::kEpilogue, Stage::kFinish}) {
+        bound.exchange_bytes = std::max(bound.exchange_bytes,
+                                        exchange_bytes(block, heads, value, stage, backward).peak);
+      }
+    }
+  }
+  return bound;
+}
+
+}  // namespace nsp

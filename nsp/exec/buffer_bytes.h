@@ -1,0 +1,51 @@
+// Bytes of buffers by formula: what the executor holds beside the layer's own q, k, v, out and
+// their gradients.
+#pragma once
+
+#include <cstdint>
+
+#include "nsp/attention/attention.h"
+#include "nsp/comm/progress.h"
+#include "nsp/exec/block.h"
+#include "nsp/exec/heads.h"
+#include "nsp/exec/program.h"
+
+namespace nsp {
+
+// One value of a row.
+struct ValueShape {
+  std::int64_t head_dim = 1;
+  std::int64_t bytes = 2;
+};
+
+// Of one block: most held at once during a stage, and held after it.
+struct StageBytes {
+  std::int64_t peak = 0;
+  std::int64_t after = 0;
+};
+
+// Forward, `after` of the last stage is what the block keeps for backward (q, k, v and out in head
+// layout, lse not counted); backward that is there from the start and not counted.
+StageBytes exchange_bytes(
+    const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward);
+
+// Most that a pass over one round holds at once on this rank in exchange buffers, in its issue
+// order. Forward, with what it keeps for backward.
+std::int64_t exchange_bytes(const ProgramRound& round,
+                            const Heads& heads,
+                            const ValueShape& value,
+                            bool backward);
+
+// The largest over all plans that give a rank at most `tokens` rows in a round: forward or
+// backward.
+struct MemoryBound {
+  std::int64_t exchange_bytes = 0;
+  std::int64_t workspace_bytes = 0;
+};
+MemoryBound memory_bound(const AttentionKernel& kernel,
+                         const Heads& heads,
+                         const ValueShape& value,
+                         std::int64_t tokens,
+                         std::int32_t sp_max);
+
+}  // namespace nsp

@@ -1,0 +1,52 @@
+#include "nsp/exec/rank_heads.h"
+
+#include "nsp/exec/view.h"
+
+namespace nsp {
+
+// `rank`: elements from one rank's part to the next; with shared KV heads, from one KV head's to
+// the next, and `copy` from one of its ranks to the next.
+at::Tensor RankHeads::cut(const at::Tensor& x,
+                          std::int64_t heads,
+                          std::int64_t rank,
+                          std::int64_t row,
+                          std::int64_t copy) const {
+  const std::int64_t d = x.size(-1);
+  if (shared()) {
+    return strided(x,
+                   {degree_ / heads_.copies, heads_.copies, tokens_, heads, d},
+                   {rank, copy, row, x.stride(-2), x.stride(-1)});
+  }
+  return strided(x, {degree_, tokens_, heads, d}, {rank, row, x.stride(-2), x.stride(-1)});
+}
+
+at::Tensor RankHeads::query(const at::Tensor& rows) const {
+  const std::int64_t rank = heads_.query * rows.stride(1);
+  return cut(rows, heads_.query, shared() ? heads_.copies * rank : rank, rows.stride(0), rank);
+}
+
+at::Tensor RankHeads::kv(const at::Tensor& rows) const {
+  if (heads_.copies == 1 || shared()) {
+    return cut(rows, heads_.kv, heads_.kv * rows.stride(1), rows.stride(0), 0);
+  }
+  const at::Tensor repeated = rows.unsqueeze(2)
+                                  .expand({tokens_, rows.size(1), heads_.copies, rows.size(2)})
+                                  .reshape({tokens_, degree_ * heads_.kv, rows.size(2)});
+  return cut(repeated, heads_.kv, heads_.kv * repeated.stride(1), repeated.stride(0), 0);
+}
+
+at::Tensor RankHeads::packed(const at::Tensor& rows) const {
+  const std::int64_t rank = tokens_ * rows.stride(0);
+  return cut(rows, rows.size(1), shared() ? heads_.copies * rank : rank, rows.stride(0), rank);
+}
+
+at::Tensor RankHeads::copies(const at::Tensor& rows) const {
+  const at::Tensor ranks = packed(rows);
+  const std::int64_t kv = degree_ * heads_.kv / heads_.copies, d = rows.size(2);
+  return shared() ? strided(ranks,
+                            {tokens_, kv, heads_.copies, d},
+                            {ranks.stride(2), ranks.stride(0), ranks.stride(1), ranks.stride(4)})
+                  : ranks.transpose(0, 1).reshape({tokens_, kv, heads_.copies, d});
+}
+
+}  // namespace nsp

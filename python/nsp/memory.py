@@ -1,0 +1,59 @@
+"""Device memory that nsp adds to a training step, by formula: known before the first step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+
+if TYPE_CHECKING:
+    from nsp.context import Context
+
+NCCL_BYTES = 580 << 20  # of one communicator, measured on H200 with NCCL 2.28; an estimate elsewhere
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of a rank: its communicator (estimate), the most that attention's workspace and exchange buffers
+    take in any plan within the token budget.
+    """
+
+    communicator: int
+    workspace: int
+    exchange: int
+
+    def __str__(self) -> str:
+        return (
+            f"memory of a rank beside the model's: communicator about {_text(self.communicator)}, attention "
+            f"workspace up to {_text(self.workspace)}, exchange buffers up to {_text(self.exchange)}"
+        )
+
+
+def memory(context: Context, token_budget: int, dtype: torch.dtype) -> Memory:
+    """token_budget: tokens that a rank holds in a round at most. dtype: of q, k and v.
+
+    Exchange buffers hold one layer's at a time; what forward keeps for backward is activation memory. The
+    bound leaves out a row a sequence (pieces differ by one).
+    """
+    shape = context.settings.shape
+    bound = context.world.memory_bound(
+        token_budget,
+        context.settings.sp_max,
+        shape["heads"],
+        shape["kv_heads"],
+        shape["head_dim"],
+        dtype.itemsize,
+    )
+    nccl = context.device.type == "cuda" and dist.get_backend(context.group) == "nccl"
+    return Memory(NCCL_BYTES if nccl else 0, *bound)
+
+
+def _text(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -1,0 +1,152 @@
+// The formulas against what torch's CPU allocator hands out while the executor runs.
+#include "nsp/exec/buffer_bytes.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <ATen/ops/zeros.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <gtest/gtest.h>
+
+#include "../plan/random_plan.h"
+#include "nsp/exec/pass.h"
+#include "nsp/plan/layout.h"
+#include "nsp/plan/plan_json.h"
+#include "recorder.h"
+
+namespace nsp {
+namespace {
+
+using at::Tensor;
+
+// Bytes held on the CPU by this thread's tensors since it was made.
+class Meter final : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, std::int64_t size, std::size_t, std::size_t, c10::Device) override {
+    held += size;
+    most = std::max(most, held);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+};
+
+struct Measured {
+  std::int64_t most = 0;  // beside the tensors that the layer itself is given
+  std::int64_t kept = 0;
+};
+
+struct Rank {
+  Rank(std::int32_t rank, const Plan& plan, const Heads& given) : heads(given) {
+    auto world = std::make_shared<World>();
+    world->communicator = std::make_unique<test::Recorder>(rank, plan.world, issued);
+    world->attention = std::make_unique<test::NoAttention>();
+    pass.program = std::make_shared<Program>(world, to_json(plan).dump(), heads);
+  }
+
+  const ProgramRound& round() const { return pass.program->round(0); }
+  Tensor rows(std::int64_t count) const { return at::zeros({round().tokens, count, 2}); }
+
+  Measured forward(std::vector<Tensor>& kept) const {
+    const Tensor q = rows(heads.query), k = rows(heads.kv), v = rows(heads.kv);
+    const auto meter = std::make_shared<Meter>();
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+    const Tensor out = run_forward(pass, q, k, v, kept);
+    const auto result = static_cast<std::int64_t>(out.nbytes());
+    return {meter->most - result, meter->held - result};
+  }
+
+  Measured backward(const std::vector<Tensor>& kept) const {
+    const Tensor dout = rows(heads.query);
+    const auto meter = std::make_shared<Meter>();
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+    const std::vector<Tensor> gradients = run_backward(pass, kept, dout);
+    std::int64_t result = 0;
+    for (const Tensor& gradient : gradients) {
+      result += static_cast<std::int64_t>(gradient.nbytes());
+    }
+    return {meter->most - result, meter->held - result};
+  }
+
+  Heads heads;
+  std::vector<test::Issued> issued;
+  Pass pass;
+};
+
+constexpr ValueShape kValue{.head_dim = 2, .bytes = 4};
+
+TEST(BufferBytes, EqualWhatTheExecutorAllocates) {
+  std::int64_t exchanged = 0;
+  for (const Heads& heads : {Heads{.query = 32, .kv = 2}, Heads{.query = 32, .kv = 32}}) {
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const Plan plan = random_plan(seed);
+      for (const std::int32_t index : {0, plan.world - 1}) {
+        const Rank rank(index, plan, heads);
+        std::vector<Tensor> kept;
+        rank.forward(kept);  // index tensors are made at the first use
+        rank.backward(kept);
+        kept.clear();
+        const Measured forward = rank.forward(kept);
+        EXPECT_EQ(forward.most, exchange_bytes(rank.round(), heads, kValue, false))
+            << "seed " << seed << ", rank " << index << ", kv heads " << heads.kv;
+        const Measured backward = rank.backward(kept);
+        EXPECT_EQ(backward.most, exchange_bytes(rank.round(), heads, kValue, true))
+            << "seed " << seed << ", rank " << index << ", kv heads " << heads.kv;
+        EXPECT_EQ(backward.kept, 0);
+        exchanged += forward.most;
+      }
+    }
+  }
+  EXPECT_GT(exchanged, 0);
+}
+
+TEST(BufferBytes, AOneLevelPlanIsSolvedByHand) {
+  // One sequence of 8 tokens on 2 ranks, 4 query and 2 KV heads of 2 floats (8 bytes a head): a
+  // rank works on 2 + 2 x 1 heads: 32 bytes a row of q, k, v, 16 of out. It sends and receives 8
+  // rows.
+  const Plan plan = make_plan({.world = 2, .sp_max = 2}, {{place(0, 8, {0, 2})}});
+  const Rank rank(0, plan, {.query = 4, .kv = 2});
+  // Forward: q, k, v sent and received, 2 x 8 x 32; later kept 8 x 48 and out received 8 x 16.
+  EXPECT_EQ(exchange_bytes(rank.round(), rank.heads, kValue, false), 512);
+  // Backward: 8 rows of dq, dk, dv sent and received.
+  EXPECT_EQ(exchange_bytes(rank.round(), rank.heads, kValue, true), 512);
+}
+
+TEST(BufferBytes, NoPlanWithinTheBudgetNeedsMoreThanTheBound) {
+  const Heads heads{.query = 32, .kv = 2};
+  const test::NoAttention kernel;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Plan plan = random_plan(seed);
+    std::int64_t most = 1;
+    for (const Round& round : plan.rounds) {
+      std::vector<std::int64_t> tokens = rank_tokens(round, plan.world);
+      // Pieces of a sequence differ by a row: a peer may hold one more of each.
+      most = std::max(most, *std::ranges::max_element(tokens) + std::ssize(round.placements));
+    }
+    const MemoryBound bound = memory_bound(kernel, heads, kValue, most, plan.sp_max);
+    const Rank rank(0, plan, heads);
+    for (const bool backward : {false, true}) {
+      EXPECT_LE(exchange_bytes(rank.round(), heads, kValue, backward), bound.exchange_bytes)
+          << "seed " << seed;
+    }
+  }
+}
+
+TEST(BufferBytes, WorkspaceOfTheCpuKernelIsOneSequencesResults) {
+  const auto kernel = make_cpu_attention();
+  const LaunchShape shape{.tokens = 90,
+                          .sequences = 2,
+                          .longest = 60,
+                          .heads = 4,
+                          .kv_heads = 2,
+                          .head_dim = 8,
+                          .value_bytes = 4};
+  EXPECT_EQ(kernel->workspace_bytes(shape, false), 60 * 4 * 8 * 4);
+  EXPECT_EQ(kernel->workspace_bytes(shape, true), 60 * 8 * 8 * 4);
+}
+
+}  // namespace
+}  // namespace nsp
