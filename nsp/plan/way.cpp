@@ -10,7 +10,7 @@ constexpr Backend kDistributed[] = {
 
 std::int32_t inner_size(const WayLimits& limits) {
   std::int32_t size = 1;
-  while (limits.heads % (2 * size) == 0 && limits.ranks_per_host % (2 * size) == 0) {
+  while (limits.heads % (std::int64_t{2} * size) == 0 && limits.ranks_per_host % (2 * size) == 0) {
     size *= 2;
   }
   return size;

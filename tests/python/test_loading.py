@@ -41,10 +41,15 @@ class Executed:
     attention_calls = 1
 
 
+class World:
+    def begin_step(self, step: int) -> None:
+        """Nobody watches."""
+
+
 class Rank:
     """A context of one rank with an attached model."""
 
-    attached, rank, device = True, 0, torch.device("cpu")
+    attached, rank, device, world = True, 0, torch.device("cpu"), World()
 
     def __init__(self) -> None:
         self.settings = make_settings(1, SHAPE, "cpu", sp_max=1)
