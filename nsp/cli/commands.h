@@ -53,7 +53,7 @@ struct SimulateCommand {
   std::string model;  // empty: the preset that the plan was made for
   std::string profile = "h200";
   std::string checkpoint = "none";
-  std::int32_t expert_parallel = 1;
+  std::int32_t ep = 1;
   bool serial = false;
   bool without_fsdp = false;
   std::string trace = {};  // path of a Chrome trace, .gz allowed
@@ -73,6 +73,8 @@ struct CompareCommand {
   std::int64_t token_budget = 0;
   std::vector<std::string> planners = {};  // empty: all
   std::string effort = "default";
+  std::vector<std::string> backends = {"ulysses"};
+  std::int32_t ep = 1;
   std::string checkpoint = "none";
   std::string json = {};
 };

@@ -66,16 +66,16 @@ std::vector<Lengths> batches_of(const CompareCommand& options) {
 
 std::vector<std::string> planners_of(const CompareCommand& options) {
   std::vector<std::string> names = planner_names();
-  std::erase(names, "static:K");
+  std::erase_if(names, [](const std::string& name) { return name.ends_with(":K"); });
   if (options.planners.empty()) {
     return names;
   }
   std::vector<std::string> chosen;
   for (const std::string& planner : options.planners) {
-    if (std::ranges::find(names, planner) == names.end() && !planner.starts_with("static:")) {
-      bad_input("--planners",
-                "'" + planner + "'",
-                fmt::format("must be of {} and static:K", fmt::join(names, ", ")));
+    const std::string kind = planner.substr(0, planner.find(':'));
+    if (std::ranges::find(names, kind) == names.end()) {
+      bad_input(
+          "--planners", "'" + planner + "'", fmt::format("must be of {}", fmt::join(names, ", ")));
     }
     if (std::ranges::find(chosen, planner) == chosen.end()) {
       chosen.push_back(planner);
@@ -88,7 +88,7 @@ std::vector<std::string> planners_of(const CompareCommand& options) {
 std::optional<PlannedBatch> run_batch(const PlanRequest& request,
                                       const ModelShape& shape,
                                       const Profile& profile,
-                                      Checkpointing checkpointing,
+                                      const SimulateOptions& simulation,
                                       std::string& why) {
   const PlanResult result = plan(request, shape, profile);
   if (!result.plan.feasible) {
@@ -96,7 +96,7 @@ std::optional<PlannedBatch> run_batch(const PlanRequest& request,
     return {};
   }
   const double load = result.plan.predicted.forward + result.plan.predicted.backward;
-  const Timeline timeline = simulate(result.plan, shape, profile, {.checkpointing = checkpointing});
+  const Timeline timeline = simulate(result.plan, shape, profile, simulation);
   return PlannedBatch{
       .step_seconds = static_cast<double>(timeline.step) / 1e9,
       .gap = result.plan.bound_seconds > 0 ? load / result.plan.bound_seconds - 1 : 0,
@@ -126,7 +126,8 @@ std::string settings_line(const CompareCommand& options, std::size_t batches) {
 int run_compare(const CompareCommand& options, Streams streams) {
   const ModelShape shape = find_model(options.model);
   const Profile profile = find_profile(shape, options.profile);
-  const Checkpointing checkpointing = parse_checkpointing(options.checkpoint);
+  const SimulateOptions simulation{.checkpointing = parse_checkpointing(options.checkpoint),
+                                   .ep = options.ep};
   const std::vector<Lengths> batches = batches_of(options);
   std::vector<PlannerRow> rows;
   Progress progress(streams);
@@ -142,10 +143,12 @@ int run_compare(const CompareCommand& options, Streams streams) {
                                          .sp_max = options.sp_max,
                                          .token_budget = options.token_budget,
                                          .planner = planner,
-                                         .effort = options.effort},
+                                         .effort = options.effort,
+                                         .backends = options.backends,
+                                         .ep = options.ep},
                                         shape,
                                         profile,
-                                        checkpointing,
+                                        simulation,
                                         why));
       } catch (const BadInput& error) {
         if (rows.empty()) {
@@ -167,6 +170,8 @@ int run_compare(const CompareCommand& options, Streams streams) {
                       {"max_length", options.max_length},
                       {"batch_tokens", options.batch_tokens},
                       {"effort", options.effort},
+                      {"backends", options.backends},
+                      {"ep", options.ep},
                       {"checkpoint", options.checkpoint}};
   const std::string table = settings_line(options, batches.size()) + comparison_table(rows);
   write_result(options.json, json, table, streams);

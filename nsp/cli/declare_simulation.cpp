@@ -41,9 +41,10 @@ void add_simulate(CLI::App& app, Command& command, SimulateCommand& options) {
       "--model", options.model, "model preset or JSON file (default: the preset of the plan)");
   simulate->add_option("--profile", options.profile, kProfileHelp)->capture_default_str();
   simulate->add_option("--checkpoint", options.checkpoint, kCheckpointHelp)->capture_default_str();
-  simulate->add_option("--expert-parallel",
-                       options.expert_parallel,
-                       "ranks that meet in the dense part of every layer (default 1)");
+  simulate
+      ->add_option(
+          "--ep", options.ep, "ranks of an expert-parallel group, which meet in every layer")
+      ->capture_default_str();
   simulate->add_flag("--serial", options.serial, "no overlap of attention and its communication");
   simulate->add_flag("--without-fsdp", options.without_fsdp, "no FSDP traffic");
   simulate->add_option(
@@ -67,6 +68,15 @@ void add_compare(CLI::App& app, Command& command, CompareCommand& options) {
   compare->add_option("--planners", options.planners, "names with commas between (default: all)")
       ->delimiter(',');
   compare->add_option("--effort", options.effort, "fast, default or thorough")
+      ->capture_default_str();
+  compare
+      ->add_option(
+          "--backends",
+          options.backends,
+          "what planner nsp may use: ulysses, gather, ring, usp-ring, usp-gather, usp, all")
+      ->delimiter(',')
+      ->capture_default_str();
+  compare->add_option("--ep", options.ep, "ranks of an expert-parallel group")
       ->capture_default_str();
   compare->add_option("--checkpoint", options.checkpoint, kCheckpointHelp)->capture_default_str();
   compare->add_option("--json", options.json, kJsonHelp);

@@ -32,7 +32,7 @@ ModelShape model_of(const Plan& plan, const std::string& given) {
 
 Json settings_json(const SimulateCommand& options) {
   return {{"checkpoint", options.checkpoint},
-          {"expert_parallel", options.expert_parallel},
+          {"ep", options.ep},
           {"overlap", !options.serial},
           {"fsdp", !options.without_fsdp}};
 }
@@ -67,7 +67,7 @@ int run_simulate(const SimulateCommand& options, Streams streams) {
                                      {.fsdp = !options.without_fsdp,
                                       .overlap = !options.serial,
                                       .checkpointing = parse_checkpointing(options.checkpoint),
-                                      .expert_parallel = options.expert_parallel,
+                                      .ep = options.ep,
                                       .spans = !options.trace.empty()});
   if (!plan.profile_hash.empty() && profile_hash(profile) != plan.profile_hash) {
     streams.err << "nsp: note: profile " << options.profile

@@ -9,6 +9,8 @@
 namespace nsp {
 namespace {
 
+constexpr std::int64_t kLeastGain = 512;
+
 struct Candidate {
   std::vector<std::int32_t> degrees{};  // exchanged levels in order of their compute
   std::size_t leaf = 0;                 // levels before the leaves
@@ -44,7 +46,7 @@ class OrderSearch {
   OrderSearch(const RoundTimes& times, const Round& round, std::int32_t most)
       : times_(times), most_(most) {
     best_.order = default_order(round);
-    best_.time = simulate_layer(times, best_.order);
+    best_.time = simulate_layers(times, best_.order, kOrderLayers);
     best_.tried = 1;
     base_ = {.degrees = exchanged_degrees(round)};
   }
@@ -53,6 +55,17 @@ class OrderSearch {
     if (base_.degrees.empty()) {
       return std::move(best_);  // nothing to order
     }
+    const ChosenOrder usual = best_;
+    search();
+    const std::int64_t least = usual.time.sum() / kLeastGain;
+    if (usual.time.sum() - best_.time.sum() > least) {
+      return std::move(best_);
+    }
+    return {.order = usual.order, .time = usual.time, .tried = best_.tried};
+  }
+
+ private:
+  void search() {
     for (const auto& degrees : sequences()) {
       for (const std::size_t leaf : leaf_places()) {
         for (const bool one_ahead : {false, true}) {
@@ -62,17 +75,15 @@ class OrderSearch {
     }
     while (improve()) {
     }
-    return std::move(best_);
   }
 
- private:
   bool attempt(const Candidate& candidate) {
     if (best_.tried >= most_) {
       return false;
     }
     ++best_.tried;
     std::vector<Issue> order = order_of(candidate);
-    const LayerTime time = simulate_layer(times_, order);
+    const LayerTime time = simulate_layers(times_, order, kOrderLayers);
     if (time.sum() >= best_.time.sum()) {
       return false;
     }

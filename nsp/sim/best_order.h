@@ -1,4 +1,5 @@
-// The issue order of a round, chosen by simulating one layer.
+// The issue order of a round, chosen by simulating a few layers in a row (a single one, from a
+// common start, would punish waiting that the next layer makes good).
 //
 // An order here is: levels in some sequence with the leaves at some place among them, and prologues
 // either all at the start or each one level ahead of its compute; every epilogue follows its
@@ -14,14 +15,17 @@
 
 namespace nsp {
 
+constexpr std::int32_t kOrderLayers = 4;
+
 struct ChosenOrder {
   std::vector<Issue> order{};
-  LayerTime time{};
+  LayerTime time{};        // of kOrderLayers layers
   std::int32_t tried = 0;  // orders simulated
 };
 
-// Least forward + backward; at equal times the default order, then the one tried first. Every
-// candidate is sound. `most`: orders simulated at most, at least 1 (the default order).
+// Least forward + backward, then the one tried first; the default order unless another one gains
+// more than 1/512 of it (what FSDP's share of the links may change). Every candidate is sound.
+// `most`: orders simulated at most, at least 1 (the default order).
 ChosenOrder best_order(const RoundTimes& times, const Round& round, std::int32_t most = 96);
 
 ChosenOrder best_order(const CostModel& model, const Round& round, std::int32_t world);

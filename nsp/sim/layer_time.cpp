@@ -43,17 +43,38 @@ class Walk {
     }
   }
 
-  std::int64_t end() const {
-    std::int64_t last = 0;
+  // The dense part of every rank; the next layer's phases come after it.
+  void end_layer() {
     for (std::size_t rank = 0; rank < world_; ++rank) {
-      const std::int64_t attention =
-          serial_ ? compute_[rank] : std::max(compute_[rank], exchange_[rank]);
-      last = std::max(last, attention + of(times_.dense[rank], backward_));
+      std::int64_t& now = compute_[rank];
+      now = std::max(now, serial_ ? 0 : exchange_[rank]) + of(times_.dense[rank], backward_);
     }
-    return last;
+    meet_experts();
+    std::int64_t begun = 0;
+    for (std::size_t rank = 0; rank < world_; ++rank) {
+      std::int64_t& now = compute_[rank];
+      last_ = std::max(last_, now);
+      now = std::max(now, all_begun_);
+      begun = std::max(begun, now);
+      for (std::size_t level = 0; level < times_.levels.size(); ++level) {
+        done_[level * world_ + rank] = now;
+      }
+    }
+    all_begun_ = begun;
   }
 
+  // When the last rank was done with the latest layer.
+  std::int64_t end() const { return last_; }
+
  private:
+  void meet_experts() {
+    const auto ep = static_cast<std::size_t>(times_.ep);
+    for (std::size_t group = 0; group < times_.experts.size(); ++group) {
+      const std::span<std::int64_t> ranks(&compute_[group * ep], ep);
+      std::ranges::fill(ranks, std::ranges::max(ranks) + of(times_.experts[group], backward_));
+    }
+  }
+
   void compute(std::size_t first, std::span<std::int64_t> done, std::int64_t cost) {
     for (std::size_t i = 0; i < done.size(); ++i) {
       std::int64_t& free = compute_[first + i];
@@ -75,16 +96,24 @@ class Walk {
   bool backward_;
   bool serial_;
   std::size_t world_;
-  Nanoseconds compute_;   // by rank: when the queue is free
-  Nanoseconds exchange_;  // by rank
-  Nanoseconds done_;      // by level and rank
+  std::int64_t last_ = 0;
+  std::int64_t all_begun_ = 0;  // when the last rank began the latest layer
+  Nanoseconds compute_;         // by rank: when the queue is free
+  Nanoseconds exchange_;        // by rank
+  Nanoseconds done_;            // by level and rank
 };
 
-std::int64_t overlapped(const RoundTimes& times, const std::vector<Issue>& order, bool backward) {
+std::int64_t overlapped(const RoundTimes& times,
+                        const std::vector<Issue>& order,
+                        std::int32_t layers,
+                        bool backward) {
   Walk walk(times, backward, false);
-  for (const Issue& issue : order) {
-    const auto level = std::ranges::find(times.levels, issue.degree, &LevelTimes::degree);
-    walk.issue(issue.phase, static_cast<std::size_t>(level - times.levels.begin()));
+  for (std::int32_t layer = 0; layer < layers; ++layer) {
+    for (const Issue& issue : order) {
+      const auto level = std::ranges::find(times.levels, issue.degree, &LevelTimes::degree);
+      walk.issue(issue.phase, static_cast<std::size_t>(level - times.levels.begin()));
+    }
+    walk.end_layer();
   }
   return walk.end();
 }
@@ -98,13 +127,21 @@ std::int64_t serial(const RoundTimes& times, bool backward) {
       }
     }
   }
+  walk.end_layer();
   return walk.end();
 }
 
 }  // namespace
 
+LayerTime simulate_layers(const RoundTimes& times,
+                          const std::vector<Issue>& order,
+                          std::int32_t layers) {
+  return {.forward = overlapped(times, order, layers, false),
+          .backward = overlapped(times, order, layers, true)};
+}
+
 LayerTime simulate_layer(const RoundTimes& times, const std::vector<Issue>& order) {
-  return {.forward = overlapped(times, order, false), .backward = overlapped(times, order, true)};
+  return simulate_layers(times, order, 1);
 }
 
 LayerTime simulate_serial_layer(const RoundTimes& times) {

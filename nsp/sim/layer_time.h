@@ -1,4 +1,5 @@
-// One layer of one round on two queues, without FSDP: fast enough to score candidates in a search.
+// One layer of one round on two queues, or several in a row, without FSDP traffic: fast enough to
+// score candidates in a search.
 //
 // Attention first, then the dense part, each pass from a common start (between two attentions there
 // is one dense part, wherever a layer is cut). The issue order is walked once: what a phase needs
@@ -24,7 +25,14 @@ struct LayerTime {
 // an exchange starts when the last rank of its node arrives.
 LayerTime simulate_layer(const RoundTimes& times, const std::vector<Issue>& order);
 
-// The same without overlap: levels root to leaf, each phase after the one before it.
+// `layers` in a row without a barrier between them: what makes ranks wait once may be made good in
+// the next layer. FSDP is there as far as it holds ranks together: none begins a layer before all
+// have begun the one before it.
+LayerTime simulate_layers(const RoundTimes& times,
+                          const std::vector<Issue>& order,
+                          std::int32_t layers);
+
+// One layer without overlap: levels root to leaf, each phase after the one before it.
 LayerTime simulate_serial_layer(const RoundTimes& times);
 
 LayerTime simulate_layer(const CostModel& model,

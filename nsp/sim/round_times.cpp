@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+#include <string>
 #include <utility>
 
 #include "nsp/base/error.h"
@@ -79,13 +81,23 @@ std::vector<LevelTimes> level_times(const CostModel& model,
 }
 
 RoundTimes round_times(const CostModel& model, const Round& round, std::int32_t world) {
+  const std::int32_t ep = model.ep();
+  if (world % ep != 0) {
+    bad_input("ep", ep, "must divide the world of " + std::to_string(world) + " ranks");
+  }
   RoundTimes times{
       .levels =
           level_times(model, round, world, [](const Placement&, SequenceCost&) { return true; }),
       .dense = std::vector<Passes>(static_cast<std::size_t>(world), model.dense_fixed()),
+      .ep = ep,
+      .experts = {},
       .tokens = rank_tokens(round, world)};
   for (std::size_t rank = 0; rank < times.dense.size(); ++rank) {
-    times.dense[rank] += model.dense(times.tokens[rank]);
+    const std::int64_t tokens = times.tokens[rank];
+    times.dense[rank] += ep == 1 ? model.dense(tokens) : model.dense_before(tokens);
+  }
+  for (auto first = times.tokens.begin(); ep > 1 && first != times.tokens.end(); first += ep) {
+    times.experts.push_back(model.experts(std::accumulate(first, first + ep, std::int64_t{0})));
   }
   return times;
 }

@@ -24,11 +24,14 @@ struct LevelTimes {
 
 struct RoundTimes {
   std::vector<LevelTimes> levels;    // exchanged degrees root to leaf, then the leaves
-  std::vector<Passes> dense;         // by rank, fixed part included
+  std::vector<Passes> dense;         // by rank, fixed part included; without experts if ep > 1
+  std::int32_t ep = 1;               // ranks of an expert-parallel group, which meet in every layer
+  std::vector<Passes> experts;       // ep > 1: by group, on each of its ranks
   std::vector<std::int64_t> tokens;  // by rank
 };
 
-// Throws BadInput for a placement outside the tree, or a way without cost.
+// Throws BadInput for a placement outside the tree, a way without cost, or groups that do not
+// divide the world.
 RoundTimes round_times(const CostModel& model, const Round& round, std::int32_t world);
 
 // Whether a placement counts; may change what its sequence costs.

@@ -34,9 +34,7 @@ Script make_script(const Plan& plan,
                    const ModelShape& shape,
                    const SimulateOptions& options) {
   Script script{.world = plan.world};
-  const StageOptions stages{.overlap = options.overlap,
-                            .checkpointing = options.checkpointing,
-                            .expert_parallel = options.expert_parallel};
+  const StageOptions stages{.overlap = options.overlap, .checkpointing = options.checkpointing};
   for (std::size_t round = 0; round < plan.rounds.size(); ++round) {
     add_round(script,
               make_stages(model, plan.rounds[round], plan.world, stages),
@@ -60,12 +58,11 @@ Timeline simulate(const Plan& plan,
                   const ModelShape& shape,
                   const Profile& profile,
                   const SimulateOptions& options) {
-  if (options.expert_parallel < 1 || plan.world % options.expert_parallel != 0) {
-    bad_input("expert_parallel",
-              options.expert_parallel,
-              "must divide the world, " + std::to_string(plan.world));
+  if (options.ep < 1 || plan.world % options.ep != 0) {
+    bad_input(
+        "ep", options.ep, "must divide the world of " + std::to_string(plan.world) + " ranks");
   }
-  const CostModel model(shape, profile, plan.ranks_per_host);
+  const CostModel model(shape, profile, plan.ranks_per_host, options.ep);
   const Script script = make_script(plan, model, shape, options);
   Timeline timeline =
       Engine(script, {.spans = options.spans, .skip_periods = !options.every_layer}).play();

@@ -17,13 +17,14 @@ struct SimulateOptions {
   bool fsdp = true;     // parameters gathered one layer ahead, gradients scattered in backward
   bool overlap = true;  // false: a rank's exchanges and compute one after the other
   Checkpointing checkpointing = Checkpointing::kNone;
-  std::int32_t expert_parallel = 1;  // divides the world
-  bool spans = false;                // keep every span (then every layer is played)
-  bool every_layer = false;          // play layers that repeat exactly, too: same result, slower
+  std::int32_t ep = 1;       // ranks of an expert-parallel group; divides the world
+  bool spans = false;        // keep every span (then every layer is played)
+  bool every_layer = false;  // play layers that repeat exactly, too: same result, slower
 };
 
-// The plan has passed check(). Same inputs, same timeline. Throws BadInput for an expert_parallel
-// that does not divide the world, or a way without cost. Safe to call from several threads.
+// The plan has passed check(). Same inputs, same timeline. Throws BadInput for an ep that does
+// not divide the world or a profile that does not know its experts, or a way without cost. Safe to
+// call from several threads.
 Timeline simulate(const Plan& plan,
                   const ModelShape& shape,
                   const Profile& profile,

@@ -9,7 +9,7 @@
 #include "nsp/sim/stages.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 namespace nsp {
 namespace {
@@ -101,23 +101,27 @@ std::vector<std::int64_t> nothing(std::int32_t world) {
   return std::vector<std::int64_t>(static_cast<std::size_t>(world), 0);
 }
 
-// With expert parallelism a group meets and each of its ranks takes the mean of their tokens.
-void add_dense(Stage& stage, const RoundTimes& times, std::int32_t group, bool backward) {
+// Without expert parallelism one step of every rank. With it two: what stands before the expert
+// exchange, then the experts, where a group's ranks meet; the other way round in backward.
+void add_dense(Stage& stage, const RoundTimes& times, bool backward) {
   std::vector<std::int64_t> ranks;
   for (const Passes& dense : times.dense) {
     ranks.push_back(backward ? dense.backward : dense.forward);
   }
-  add_join(stage, Activity::kDense, std::move(ranks), backward);
-  if (group > 1) {
-    QueueStep& step = stage.compute.back();
-    step.degree = group;
-    step.joint = true;
-    std::vector<std::int64_t> means;
-    for (auto rank = step.nanoseconds.begin(); rank != step.nanoseconds.end(); rank += group) {
-      const std::int64_t sum = std::accumulate(rank, rank + group, std::int64_t{0});
-      means.push_back((sum + group - 1) / group);
+  if (!backward || times.experts.empty()) {
+    add_join(stage, Activity::kDense, ranks, backward);
+  }
+  if (!times.experts.empty()) {
+    std::vector<std::int64_t> groups;
+    for (const Passes& experts : times.experts) {
+      groups.push_back(backward ? experts.backward : experts.forward);
     }
-    step.nanoseconds = std::move(means);
+    add_join(stage, Activity::kDense, std::move(groups), backward);
+    stage.compute.back().degree = times.ep;
+    stage.compute.back().joint = true;
+  }
+  if (backward && !times.experts.empty()) {
+    add_join(stage, Activity::kDense, std::move(ranks), backward);
   }
 }
 
@@ -152,9 +156,9 @@ Stage make_backward(const CostModel& model,
   if (full || marks) {
     AttentionPart(stage, recomputed_levels(model, round, world, full), !options.overlap)
         .add(round.schedule.order, Activity::kRecompute, false);
-    add_dense(stage, times, options.expert_parallel, false);
+    add_dense(stage, times, false);
   }
-  add_dense(stage, times, options.expert_parallel, true);
+  add_dense(stage, times, true);
   const Levels levels = marks ? levels_with_operands(model, round, world) : times.levels;
   AttentionPart(stage, levels, !options.overlap)
       .add(round.schedule.order, Activity::kAttentionBackward, true);
@@ -174,7 +178,7 @@ RoundStages make_stages(const CostModel& model,
   add_join(stages.forward, Activity::kBegin, nothing(world), false);
   AttentionPart(stages.forward, times.levels, !options.overlap)
       .add(round.schedule.order, Activity::kAttentionForward, false);
-  add_dense(stages.forward, times, options.expert_parallel, false);
+  add_dense(stages.forward, times, false);
   std::vector<std::int64_t> head;
   for (const std::int64_t tokens : times.tokens) {
     head.push_back(model.lm_head(tokens));

@@ -17,7 +17,6 @@ enum class Checkpointing : std::uint8_t { kNone, kFull, kMarks };
 struct StageOptions {
   bool overlap = true;  // false: levels root to leaf, each phase after the one before it
   Checkpointing checkpointing = Checkpointing::kNone;
-  std::int32_t expert_parallel = 1;  // ranks that meet in the dense part of every layer
 };
 
 struct RoundStages {

@@ -1,7 +1,7 @@
 """Nested sequence parallelism for PyTorch.
 
-Planning needs no torch: `nsp.plan(...)` and `nsp.Plan`. Training (`nsp.init`, `nsp.attach`,
-`nsp.PlannedSteps`, `nsp.loader`, `nsp.shard`) imports torch at first use.
+Planning needs no torch: `nsp.plan(...)`, `nsp.simulate(...)` and `nsp.Plan`. Training (`nsp.init`,
+`nsp.attach`, `nsp.PlannedSteps`, `nsp.loader`, `nsp.shard`) imports torch at first use.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nsp.loading import Loader, loader
     from nsp.planning import Plan, plan
     from nsp.sharding import shard
+    from nsp.simulation import Breakdown, Simulated, simulate
     from nsp.step import Row, Step
 
 __version__ = "0.1.0"
@@ -33,21 +34,27 @@ _HOME = {
     "Loader": "nsp.loading",
     "loader": "nsp.loading",
     "shard": "nsp.sharding",
+    "Breakdown": "nsp.simulation",
+    "Simulated": "nsp.simulation",
+    "simulate": "nsp.simulation",
 }
 
 __all__ = [
+    "Breakdown",
     "Context",
     "Dataset",
     "Loader",
     "Plan",
     "PlannedSteps",
     "Row",
+    "Simulated",
     "Step",
     "attach",
     "init",
     "loader",
     "plan",
     "shard",
+    "simulate",
 ]
 
 

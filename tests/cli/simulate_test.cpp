@@ -70,8 +70,8 @@ TEST(SimulateCommand, AnotherProfileIsANoteAndAnotherModelIsRefused) {
   expect_bad_input({"simulate", plan, "--model", "llama3-8b"}, "is not the model");
   expect_bad_input({"simulate", plan, "--profile", "cpu-gloo", "--checkpoint", "some"},
                    "must be none, full or marks");
-  expect_bad_input({"simulate", plan, "--profile", "cpu-gloo", "--expert-parallel", "3"},
-                   "must divide the world, 4");
+  expect_bad_input({"simulate", plan, "--profile", "cpu-gloo", "--ep", "3"},
+                   "must divide the world of 4");
 }
 
 Outcome compare(const std::vector<std::string>& more) {

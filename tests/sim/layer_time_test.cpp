@@ -44,6 +44,23 @@ TEST(LayerTime, SerialIsTheLoad) {
   EXPECT_EQ(simulate_serial_layer(round_times(model, two_levels(), 2)), (LayerTime{11034, 21290}));
 }
 
+// Without a barrier rank 0's leaf of layer 2 starts at 10517, the prologue 10517-11034 hides behind
+// it, and so on: a layer takes 4000 + 6000 + 261 + 256 again.
+TEST(LayerTime, LayersInARowHaveNoBarrier) {
+  const CostModel model(simple_model(), simple_profile(), 2);
+  const Round round = two_levels();
+  const RoundTimes times = round_times(model, round, 2);
+  EXPECT_EQ(simulate_layers(times, default_order(round), 3).forward, 3 * 10517);
+  // Rank 1 computes dense for long, rank 0 attention: from a common start each layer would take
+  // rank 0's attention and then rank 1's dense part.
+  RoundTimes uneven = times;
+  uneven.dense = {{0, 0}, {9000, 0}};
+  EXPECT_EQ(simulate_layer(uneven, default_order(round)).forward, 10261 + 9000);
+  // Layer 2: rank 0's leaf 10261-14261; prologue 19261-19778, both compute to 25778, epilogue
+  // 26039.
+  EXPECT_EQ(simulate_layers(uneven, default_order(round), 2).forward, 26039 + 9000);
+}
+
 // World 4: ranks 0 and 1 have a node of their own first, so ranks 2 and 3 wait for them in the
 // prologue of degree 4.
 TEST(LayerTime, AnExchangeWaitsForItsLastRank) {
@@ -111,6 +128,27 @@ TEST_P(LayersOfRandomPlans, SerialIsTheLoadAndOverlapIsNeverAboveItRootFirst) {
     const LayerTime overlapped = simulate_layer(times, root_first(round));
     EXPECT_LE(overlapped.forward, serial.forward);
     EXPECT_LE(overlapped.backward, serial.backward);
+  }
+}
+
+// Expert groups of two and every backend: the walk follows the cost model there, too.
+TEST_P(LayersOfRandomPlans, SerialIsTheLoadWithExpertGroupsAndOtherBackends) {
+  Plan plan = random_plan(GetParam());
+  const ModelShape shape = find_model("qwen3-30b-a3b");
+  Profile profile = find_profile(shape, "h200");
+  profile.dense_forward.expert_token_seconds = profile.dense_forward.token_seconds / 2;
+  profile.dense_backward.expert_token_seconds = profile.dense_backward.token_seconds / 4;
+  const CostModel model(shape, profile, 8, plan.world % 2 == 0 ? 2 : 1);
+  for (Round& round : plan.rounds) {
+    for (Placement& placement : round.placements) {
+      if (placement.node.degree > 1 && placement.sequence % 3 > 0) {
+        placement.backend = placement.sequence % 3 == 1 ? Backend::kGather : Backend::kRing;
+        placement.ulysses_degree = 1;
+      }
+    }
+    const RoundLoad load = evaluate(model, round, plan.world);
+    EXPECT_EQ(simulate_serial_layer(round_times(model, round, plan.world)),
+              (LayerTime{load.largest.forward, load.largest.backward}));
   }
 }
 

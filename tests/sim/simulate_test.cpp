@@ -78,14 +78,15 @@ TEST(Simulate, AnEmptyPlanTakesNoTime) {
 TEST(Simulate, ExpertGroupsMeetInEveryLayer) {
   const Plan plan =
       make_plan({.world = 2, .sp_max = 1, .ranks_per_host = 2}, {{place(0, 128, {0, 1})}});
-  const Timeline timeline = simulate(plan,
-                                     with_layers(simple_model(), 1),
-                                     simple_profile(),
-                                     {.fsdp = false, .expert_parallel = 2});
+  Profile profile = simple_profile();
+  profile.dense_forward.expert_token_seconds = profile.dense_forward.token_seconds;
+  profile.dense_backward.expert_token_seconds = profile.dense_backward.token_seconds;
+  const Timeline timeline =
+      simulate(plan, with_layers(simple_model(), 1), profile, {.fsdp = false, .ep = 2});
   // Attention 4000, half of the dense part on each rank: 64, 128, attention 8000.
   EXPECT_EQ(timeline.step, 4000 + 64 + 128 + 8000);
   EXPECT_EQ(timeline.ranks[1], (Breakdown{.dense = 192, .waiting = 12000}));
-  EXPECT_THROW(simulate(plan, simple_model(), simple_profile(), {.expert_parallel = 3}), BadInput);
+  EXPECT_THROW(simulate(plan, simple_model(), simple_profile(), {.ep = 3}), BadInput);
 }
 
 Plan with_marks(Plan plan, Mark mark) {

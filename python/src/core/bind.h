@@ -9,6 +9,7 @@ void bind_workload(pybind11::module_& m);
 void bind_plan(pybind11::module_& m);
 void bind_cost(pybind11::module_& m);
 void bind_planner(pybind11::module_& m);
+void bind_simulate(pybind11::module_& m);
 void bind_queue(pybind11::module_& m);
 
 }  // namespace nsp

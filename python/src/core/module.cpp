@@ -7,5 +7,6 @@ PYBIND11_MODULE(_core, m) {
   nsp::bind_plan(m);
   nsp::bind_cost(m);
   nsp::bind_planner(m);
+  nsp::bind_simulate(m);
   nsp::bind_queue(m);
 }
