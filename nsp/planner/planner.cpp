@@ -6,6 +6,7 @@
 #include "nsp/cost/evaluate.h"
 #include "nsp/plan/make_plan.h"
 #include "nsp/planner/bound.h"
+#include "nsp/planner/choice.h"
 #include "nsp/planner/request.h"
 #include "nsp/planner/solve.h"
 #include "nsp/sim/best_order.h"

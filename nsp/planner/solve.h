@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "nsp/planner/request.h"
+#include "nsp/planner/choice.h"
+#include "nsp/planner/problem.h"
 
 namespace nsp {
 

@@ -8,7 +8,6 @@
 
 #include "cases.h"
 #include "nsp/planner/bound.h"
-#include "nsp/planner/request.h"
 #include "nsp/planner/rounds.h"
 #include "nsp/planner/solve.h"
 
