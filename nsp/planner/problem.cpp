@@ -21,6 +21,15 @@ void sort_longest_first(std::vector<Sequence>& sequences) {
   });
 }
 
+std::vector<std::int64_t> tokens_of(const std::vector<Sequence>& sequences) {
+  std::vector<std::int64_t> tokens;
+  tokens.reserve(sequences.size());
+  for (const Sequence& sequence : sequences) {
+    tokens.push_back(sequence.tokens);
+  }
+  return tokens;
+}
+
 Solution score(const Problem& problem, const std::vector<Node>& nodes) {
   std::vector<Placement> placements;
   placements.reserve(nodes.size());

@@ -59,14 +59,10 @@ double with_path(const LinearCosts& linear, std::size_t bucket, std::size_t leve
 
 LinearCosts linear_costs(CostTable& costs, std::size_t most) {
   const Problem& problem = costs.problem();
-  std::vector<std::int64_t> tokens;
-  for (const Sequence& sequence : problem.sequences) {
-    tokens.push_back(sequence.tokens);
-  }
   LinearCosts linear{.world = problem.world,
                      .token_budget = problem.token_budget,
                      .levels = costs.levels(),
-                     .ends = cut_buckets(tokens, most),
+                     .ends = cut_buckets(tokens_of(problem.sequences), most),
                      .count = {},
                      .cells = {},
                      .fixed = {}};
