@@ -39,7 +39,6 @@ void set_marks(Plan& plan,
                const PlanRequest& request,
                std::int64_t token_bytes) {
   if (request.byte_budget == 0 || plan.rounds.empty()) {
-    plan.predicted.bytes_max = 0;
     return;
   }
   mark_recompute(plan,

@@ -75,7 +75,7 @@ LinearCosts linear_costs(CostTable& costs, std::size_t most) {
     begin = end;
   }
   for (std::size_t l = 0; l < linear.levels; ++l) {
-    const Passes fixed = problem.model->node_fixed(std::int32_t{1} << l);
+    const Passes fixed = problem.model->way_fixed(head_split(std::int32_t{1} << l)).sum();
     linear.fixed.push_back(static_cast<double>(fixed.sum() + problem.model->dense_fixed().sum()));
   }
   return linear;
