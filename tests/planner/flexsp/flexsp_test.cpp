@@ -7,7 +7,9 @@
 #include "../cases.h"
 #include "../needs_milp.h"
 #include "nsp/plan/check.h"
+#include "nsp/planner/baselines/flexsp/cut.h"
 #include "nsp/planner/planner.h"
+#include "nsp/planner/rounds.h"
 
 namespace nsp {
 namespace {
@@ -23,6 +25,18 @@ PlanRequest random_request(Random& random) {
   request.token_budget = random.below(2) == 0 ? 0 : pick(random, 2000, 20000);
   request.over_length = OverLength::kTruncate;
   return request;
+}
+
+// Every micro-batch of the cut by itself.
+std::vector<Solution> micro_batches(const Problem& batch, std::int64_t count) {
+  Hands hands;
+  auto begin = batch.sequences.begin();
+  for (const std::size_t end : cut_evenly(tokens_of(batch.sequences), count)) {
+    const auto last = batch.sequences.begin() + static_cast<std::ptrdiff_t>(end);
+    hands.emplace_back(begin, last);
+    begin = last;
+  }
+  return plan_hands(batch, hands, flexsp_round);
 }
 
 // Groups are disjoint: no two placements of a round on different nodes that share a rank.
@@ -89,6 +103,19 @@ TEST_F(FlexSp, IsNeverBetterThanTheBestNestedPlanOfOneRound) {
     EXPECT_TRUE(solution.feasible);
     EXPECT_GE(solution.load, exhaustive(problem).load) << "case " << i;
   }
+}
+
+// Two micro-batches are best here; three are found to be worse only when the last one is solved.
+TEST_F(FlexSp, OfAllNumbersOfMicroBatchesTheLeastLoadCounts) {
+  const CostModel model = tiny_model();
+  const Problem problem = problem_of(
+      model, 2, 2, 3855, {5, 5, 464, 3854, 11, 414, 482, 932, 4, 578, 2, 45, 397, 3, 183, 3405});
+  std::vector<std::int64_t> loads;
+  for (std::int64_t count = 2; count <= 6; ++count) {
+    loads.push_back(total_load(micro_batches(problem, count)));
+  }
+  EXPECT_LT(loads[0], loads[1]);
+  EXPECT_EQ(total_load(flexsp(problem)), std::ranges::min(loads));
 }
 
 TEST_F(FlexSp, PlansEdgeCases) {

@@ -111,14 +111,11 @@ std::vector<Solution> solve_parts(const std::vector<Problem>& parts, std::int64_
     bound += bounds.back();
   }
   std::vector<Solution> rounds;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (bound >= most) {
-      return {};
-    }
+  for (std::size_t i = 0; i < parts.size() && bound < most; ++i) {
     rounds.push_back(flexsp_round(parts[i]));
     bound += rounds.back().load - bounds[i];
   }
-  return rounds;
+  return bound < most ? rounds : std::vector<Solution>{};
 }
 
 }  // namespace
