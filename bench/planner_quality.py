@@ -3,8 +3,8 @@
     python bench/planner_quality.py [--batches 20] [--page docs/results/planner.md]
 
 Full batches of 2M tokens (at most --batches of each trace), 64 ranks, 8 a host; Qwen3-30B-A3B with sp_max 32
-and Qwen3-235B-A22B with sp_max 64; maximum length 192K and 384K; token budget 1.2 x mean; frozen H200
-profiles. Gap: load / bound - 1, both of one layer under the serial cost model. Then: rounds planned together at smaller
+and Qwen3-235B-A22B with sp_max 64; maximum length 192K and 384K; token budget 1.2 x mean; H200 profiles.
+Gap: load / bound - 1, both of one layer under the serial cost model. Then: rounds planned together at smaller
 token budgets, and what recompute marks save. Writes one JSON line for each plan to --json, and renews the
 tables and the picture of --page (what stands between its markers).
 """
