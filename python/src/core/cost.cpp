@@ -10,6 +10,7 @@
 #include "nsp/cost/cost_model.h"
 #include "nsp/cost/make_profile.h"
 #include "nsp/plan/tree.h"
+#include "request.h"
 
 namespace py = pybind11;
 
@@ -25,9 +26,7 @@ std::vector<std::string> clusters() {
 }
 
 std::string profile(const std::string& model, const std::string& cluster) {
-  const ModelShape shape =
-      model.starts_with('{') ? model_from_json(parse_json(model, "model")) : find_model(model);
-  return to_json(find_profile(shape, cluster)).dump();
+  return to_json(find_profile(resolve_model(model), cluster)).dump();
 }
 
 std::vector<std::int32_t> degrees_for(std::int64_t heads, std::int32_t sp_max) {

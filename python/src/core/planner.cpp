@@ -73,8 +73,7 @@ void bind_planner(py::module_& module) {
              "Plan one batch: (plan JSON, why nothing fits or ''). Releases the GIL. Settings: "
              "world, sp_max, model, profile; ranks_per_host, token_budget, planner, effort, "
              "over_length, byte_budget, mark_order, backends, ep as in the command line. "
-             "ValueError for a bad "
-             "request.");
+             "ValueError for a bad request.");
   module.def("evaluate",
              &evaluate_bytes,
              py::arg("plan"),
