@@ -18,7 +18,8 @@ Outcome compare(const Arguments& more) {
 TEST(CompareCommand, EveryPlannerHasARow) {
   const Outcome outcome = compare({"--batches", "2"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* part : {"nsp", "static", "algorithm1", "nsp-2l", "megatron-dcp", "vs static"}) {
+  for (const char* part :
+       {"\nnsp ", "\nstatic ", "\nalgorithm1 ", "\nnsp-2l ", "\nmegatron-dcp ", "vs static"}) {
     expect_contains(outcome.out, part);
   }
 }
