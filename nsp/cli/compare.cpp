@@ -24,7 +24,9 @@ class Progress {
       : err_(streams.err), shown_(&streams.err == &std::cerr && isatty(STDERR_FILENO) == 1) {}
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
+  Progress(Progress&&) = delete;
   Progress& operator=(const Progress&) = delete;
+  Progress& operator=(Progress&&) = delete;
 
   void show(const std::string& text) {
     if (shown_ && std::chrono::steady_clock::now() - start_ > std::chrono::seconds(1)) {
