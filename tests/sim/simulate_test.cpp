@@ -213,6 +213,27 @@ TEST_P(StepsOfRandomPlans, MarksReduceRecomputationExactly) {
   }
 }
 
+// Sequence 0 over both ranks, one layer; prologue 512 / 256, compute 6000 / 12000, epilogue 256 /
+// 512, each exchange 5 more; dense 128 / 256. All: forward 6778 + 128 and backward 128 (dense
+// again) + 256
+// + 261 + 12000 + 517. Recompute: 6778 before that. Save: no attention again, but the backward
+// prologue takes q, k, v and the output along, 512 + 256, in the same exchange. Save_qkv: nothing.
+TEST(Simulate, MarksDecideWhatBackwardFetches) {
+  const Plan plan =
+      make_plan({.world = 2, .sp_max = 2, .ranks_per_host = 2}, {{place(0, 256, {0, 2})}});
+  const auto step = [&](Mark mark) {
+    return simulate(with_marks(plan, mark),
+                    with_layers(simple_model(), 1),
+                    simple_profile(),
+                    {.fsdp = false, .checkpointing = Checkpointing::kMarks})
+        .step;
+  };
+  const std::int64_t least = 6778 + 128 + 128 + 256 + 261 + 12000 + 517;
+  EXPECT_EQ(step(Mark::kRecompute), least + 6778);
+  EXPECT_EQ(step(Mark::kSave), least + 512 + 256);
+  EXPECT_EQ(step(Mark::kSaveQkv), least);
+}
+
 // One round with something to run: the first such random plan from this seed on.
 Plan busy_round(std::uint64_t seed) {
   Plan plan = random_plan(seed);
