@@ -32,13 +32,18 @@ std::vector<std::size_t> shared_batches(const std::vector<PlannerRow>& rows) {
   return shared;
 }
 
+// 0: no plan.
+double step_seconds(const PlannerRow& row, std::size_t batch) {
+  return row.batches[batch].value_or(PlannedBatch{}).step_seconds;
+}
+
 // Over at least one batch.
 double mean(const PlannerRow& row,
             const std::vector<std::size_t>& batches,
             double PlannedBatch::* value) {
   double sum = 0;
   for (const std::size_t batch : batches) {
-    sum += (*row.batches[batch]).*value;
+    sum += row.batches[batch].value_or(PlannedBatch{}).*value;
   }
   return sum / static_cast<double>(batches.size());
 }
@@ -118,8 +123,8 @@ void append_losses(const std::vector<PlannerRow>& rows, std::string& out) {
   bool any = false;
   for (const PlannerRow& row : rows) {
     for (const std::size_t batch : faster(row, *ours)) {
-      const double theirs = row.batches[batch]->step_seconds;
-      const double own = ours->batches[batch]->step_seconds;
+      const double theirs = step_seconds(row, batch);
+      const double own = step_seconds(*ours, batch);
       fmt::format_to(to,
                      "batch {}: {} is {:.2f}% faster than nsp ({:.4f} s, nsp {:.4f} s)\n",
                      batch,
