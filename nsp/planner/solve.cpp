@@ -162,6 +162,7 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request, std::int64_t bou
   if (best.empty() || !better(best, own)) {
     best = std::move(own);
   }
+  keep_better(best, best_static(batch, Balance::kCost));  // of these backends: static-usp's
   try_more_rounds(batch, effort, bound, best);
   return best;
 }
