@@ -85,6 +85,8 @@ class Watchdog {
   End end_;
   bool ended_ = false;  // of the watchdog's thread alone
   std::uint64_t beats_ = 0;
+  Clock::time_point last_look_{};
+  Clock::time_point watched_{};  // a clock that stands still while this thread cannot look
   Seen<std::uint64_t> host_;
   Seen<std::uint64_t> device_;
   Seen<std::string> neighbour_;
