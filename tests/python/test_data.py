@@ -11,22 +11,9 @@ pytest.importorskip("nsp._core", reason="nsp._core is not built")
 
 from nsp._native import core  # noqa: E402
 from nsp.settings import Settings, make_settings  # noqa: E402
+from shape import SHAPE  # noqa: E402
 
 import nsp  # noqa: E402
-
-SHAPE = {
-    "name": "test",
-    "layers": 2,
-    "hidden": 32,
-    "heads": 8,
-    "kv_heads": 2,
-    "head_dim": 8,
-    "experts": 0,
-    "top_k": 0,
-    "intermediate": 64,
-    "vocabulary": 61,
-    "bytes_per_value": 4,
-}
 
 
 class Rank:

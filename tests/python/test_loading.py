@@ -17,22 +17,9 @@ from nsp.agreement import Agreement  # noqa: E402
 from nsp.loading import REMEDY, Loader  # noqa: E402
 from nsp.plans_ahead import PlansAhead  # noqa: E402
 from nsp.settings import make_settings  # noqa: E402
+from shape import SHAPE  # noqa: E402
 
 import nsp  # noqa: E402
-
-SHAPE = {
-    "name": "test",
-    "layers": 2,
-    "hidden": 32,
-    "heads": 8,
-    "kv_heads": 2,
-    "head_dim": 8,
-    "experts": 0,
-    "top_k": 0,
-    "intermediate": 64,
-    "vocabulary": 61,
-    "bytes_per_value": 4,
-}
 
 
 class Executed:
