@@ -51,6 +51,8 @@ class Progress {
     ~Pass();
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
+    Pass(Pass&&) = delete;
+    Pass& operator=(Pass&&) = delete;
     void enter(Stage stage, std::int32_t degree);
 
    private:
@@ -66,6 +68,8 @@ class Progress {
     ~Waiting();
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
+    Waiting(Waiting&&) = delete;
+    Waiting& operator=(Waiting&&) = delete;
 
    private:
     Progress& progress_;

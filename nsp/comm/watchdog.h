@@ -38,6 +38,8 @@ class Watchdog {
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
+  Watchdog(Watchdog&&) = delete;
+  Watchdog& operator=(Watchdog&&) = delete;
 
   // The rank's work is done: nobody needs to wait for it any more. Does not throw.
   void close() { stop("closed"); }

@@ -53,12 +53,12 @@ TEST(Progress, CountsEveryStageWaitAndStep) {
 
 TEST(Progress, RemembersThatAPassFailed) {
   Progress progress;
-  try {
+  const auto fail = [&] {
     Progress::Pass pass(progress, 0, false);
     pass.enter(Stage::kCompute, 4);
     throw std::runtime_error("boom");
-  } catch (const std::runtime_error&) {
-  }
+  };
+  EXPECT_THROW(fail(), std::runtime_error);
   EXPECT_TRUE(progress.place().failed);
   EXPECT_FALSE(progress.place().inside);
   EXPECT_EQ(describe(progress.place()),

@@ -143,12 +143,12 @@ TEST(Watchdog, AReportedFailureEndsTheOthersAndLeavesItsRankAlone) {
 
 TEST(Watchdog, APassThatThrowsIsReportedWithoutAWordFromItsCaller) {
   Two ranks(kShort);
-  try {
+  const auto fail = [&] {
     Progress::Pass pass(ranks.a.communicator.progress, 0, true);
     pass.enter(Stage::kPrologue, 2);
     throw std::runtime_error("boom");
-  } catch (const std::runtime_error&) {
-  }
+  };
+  EXPECT_THROW(fail(), std::runtime_error);
   EXPECT_TRUE(has(ranks.b.ended().message, "because rank 0 of 2 failed in step 7"));
   EXPECT_TRUE(has(ranks.a.ended().message, "backward prologue of level 2"));
 }
