@@ -27,7 +27,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help train test test-gpu install dev format lint clean FORCE
+.PHONY: help train test test-gpu bench-planner install dev format lint clean FORCE
 
 help: ## this list
 	@echo "make <target>:"
@@ -46,6 +46,15 @@ test: $(STAMPS)/tests ## set up, then run every test that this machine can run
 
 test-gpu: $(STAMPS)/installed ## set up, then run the tests that need one or two GPUs
 	@$(PYTHON) -m pytest -s tests/gpu $(PYTEST_ARGS)
+
+# The quality page in docs/results, and planning time by ranks and sequences.
+bench-planner: $(STAMPS)/installed $(STAMPS)/dev ## measure the planners on the traces, renew docs/results/planner.md
+	@tools/fetch_deps.sh bench
+	cmake -S . -B build/bench -DNSP_PYTHON_MODULES=OFF -DNSP_BENCH=ON -DPython_EXECUTABLE="$(PYTHON)" > /dev/null
+	cmake --build build/bench -j $(JOBS) --target planner_benchmark
+	$(PYTHON) bench/planner_quality.py $(ARGS)
+	build/bench/bench/planner_benchmark tests/data/traces/flexsp_wikipedia.txt.gz \
+	  --benchmark_min_time=0.05 --benchmark_out=build/planner_benchmark.json
 
 install: $(STAMPS)/installed ## the C++ build and the package, without running anything
 

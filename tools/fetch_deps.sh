@@ -2,6 +2,7 @@
 # Brings the C++ libraries that are not on the system into .deps, laid out like /, without installation
 # rights: Debian's own packages, downloaded and unpacked. Does nothing for what is there already, so a
 # filled .deps can be carried to a machine without a network. Versions: .deps/versions.txt.
+# `fetch_deps.sh bench` also brings Google Benchmark, which only `make bench-planner` needs.
 # Where a GPU is (or with NSP_CUDA=ON) the headers of cudnn-frontend come too, from their PyPI wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,6 +18,7 @@ include/zlib.h zlib1g-dev
 include/gtest/gtest.h libgtest-dev
 lib/*/libgtest.a libgtest-dev
 "
+[ "${1:-}" != bench ] || needed+="include/benchmark/benchmark.h libbenchmark-dev"
 
 is_there() {
   local root
@@ -65,7 +67,17 @@ state=$deps/apt
 mkdir -p "$state/packages" "$state/cache/archives/partial"
 # Own folders and no privilege drop: works for an ordinary user and below folders closed to others.
 apt=(apt-get -q=2 -o "Dir::Cache=$state/cache" -o Debug::NoLocking=1 -o "APT::Sandbox::User=$(id -un)")
-download() { (cd "$state/packages" && "${apt[@]}" download "${missing[@]}"); }
+# A -dev package may hold only the header and a link: its own library comes with it.
+libraries() {
+  local options=("${apt[@]:1}")
+  [[ " ${missing[*]} " != *" libbenchmark-dev "* ]] ||
+    apt-cache "${options[@]}" depends --important libbenchmark-dev | sed -n 's/.*Depends: \(libbenchmark[^ ]*\)/\1/p'
+}
+download() {
+  local more
+  mapfile -t more < <(libraries)
+  (cd "$state/packages" && "${apt[@]}" download "${missing[@]}" "${more[@]}")
+}
 if ! download 2> "$state/log"; then
   # A fresh machine has no package lists: read them into a folder of ours.
   mkdir -p "$state/lists/partial"

@@ -262,9 +262,12 @@ class CudnnAttention final : public AttentionKernel {
   // Backward: cuDNN's own workspace (seen with 9.19: dq in float32 and two more such arrays, by the
   // bucket of tokens), and a dense copy of dout.
   std::int64_t workspace_bytes(const LaunchShape& shape, bool backward) const override {
-    const std::int64_t values = shape.heads * shape.head_dim;
-    return backward ? values * (token_bucket(shape.tokens) * 12 + shape.tokens * shape.value_bytes)
-                    : 0;
+    // dq in float; where heads share a KV head also dk and dv of every head; dout * out summed over
+    // head_dim; and a dense copy of dout, should it need one.
+    const std::int64_t floats = shape.heads > shape.kv_heads ? 3 * shape.head_dim : shape.head_dim;
+    const std::int64_t bytes = token_bucket(shape.tokens) * (floats + 1) * 4 +
+                               shape.tokens * shape.head_dim * shape.value_bytes;
+    return backward ? shape.heads * bytes : 0;
   }
 
  private:

@@ -16,24 +16,29 @@ struct Streams {
   std::ostream& err;  // one sentence when the exit code is not 0; notes and progress otherwise
 };
 
-struct PlanOptions {
-  std::string lengths;  // trace file
+// Which sequences are planned, for which machine, how: what `plan` and `compare` share.
+struct PlanningOptions {
+  std::string lengths;          // trace file
+  std::int64_t max_length = 0;  // tokens; 0: no limit
   std::int32_t world = 1;
   std::int32_t sp_max = 1;
   std::string model;
   std::string profile = "h200";
-  std::int32_t ranks_per_host = 0;                // 0: the smaller of the profile's and the world
-  std::int64_t max_length = 0;                    // tokens; 0: no limit
+  std::int32_t ranks_per_host = 0;  // 0: the smaller of the profile's and the world
+  std::int64_t token_budget = 0;    // tokens a rank a round; 0: 1.2 times the mean
+  std::string effort = "default";
+  std::vector<std::string> backends = {"ulysses"};  // beside local
+  std::int32_t ep = 1;                              // ranks of an expert-parallel group
+};
+
+struct PlanOptions {
+  PlanningOptions planning;
   std::optional<std::int64_t> batch_tokens = {};  // none: the whole file is one batch
   std::optional<std::int64_t> batch = {};         // needs batch_tokens
-  std::int64_t token_budget = 0;                  // tokens a rank a round; 0: 1.2 times the mean
   std::string planner = "nsp";
-  std::string effort = "default";
   std::string over_length = "error";
   std::int64_t byte_budget = 0;  // saved attention output a rank and layer
   std::string mark_order = "seconds-per-byte";
-  std::vector<std::string> backends = {"ulysses"};  // beside local
-  std::int32_t ep = 1;                              // ranks of an expert-parallel group
   std::string json = {};  // empty: no JSON; "-": standard output instead of the table; else a path
 };
 
@@ -61,20 +66,10 @@ struct SimulateCommand {
 };
 
 struct CompareCommand {
-  std::string lengths;  // trace file
-  std::int32_t world = 1;
-  std::int32_t sp_max = 1;
-  std::string model;
-  std::string profile = "h200";
-  std::int32_t ranks_per_host = 0;
-  std::int64_t max_length = 0;
+  PlanningOptions planning;
   std::int64_t batch_tokens = 0;
-  std::int64_t batches = 10;  // at most
-  std::int64_t token_budget = 0;
+  std::int64_t batches = 10;               // at most
   std::vector<std::string> planners = {};  // empty: all
-  std::string effort = "default";
-  std::vector<std::string> backends = {"ulysses"};
-  std::int32_t ep = 1;
   std::string checkpoint = "none";
   std::string json = {};
 };

@@ -7,8 +7,8 @@
 #include "nsp/base/error.h"
 #include "nsp/cli/comparison.h"
 #include "nsp/cli/output.h"
+#include "nsp/cli/planning.h"
 #include "nsp/cost/make_profile.h"
-#include "nsp/planner/planner.h"
 #include "nsp/sim/simulate.h"
 #include "nsp/workload/trace.h"
 
@@ -24,7 +24,9 @@ class Progress {
       : err_(streams.err), shown_(&streams.err == &std::cerr && isatty(STDERR_FILENO) == 1) {}
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
+  Progress(Progress&&) = delete;
   Progress& operator=(const Progress&) = delete;
+  Progress& operator=(Progress&&) = delete;
 
   void show(const std::string& text) {
     if (shown_ && std::chrono::steady_clock::now() - start_ > std::chrono::seconds(1)) {
@@ -50,15 +52,13 @@ std::vector<Lengths> batches_of(const CompareCommand& options) {
   if (options.batches < 1) {
     bad_input("--batches", options.batches, "must be at least 1");
   }
-  if (options.max_length < 0) {
-    bad_input("--max-length", options.max_length, "must be at least 1, or 0 for no limit");
-  }
+  const PlanningOptions& planning = options.planning;
   auto batches =
-      full_batches(load_lengths(options.lengths), options.max_length, options.batch_tokens);
+      full_batches(load_lengths(planning.lengths), planning.max_length, options.batch_tokens);
   if (batches.empty()) {
     bad_input("--batch-tokens",
               options.batch_tokens,
-              options.lengths + " does not fill one batch; give fewer");
+              planning.lengths + " does not fill one batch; give fewer");
   }
   batches.resize(std::min(batches.size(), static_cast<std::size_t>(options.batches)));
   return batches;
@@ -84,24 +84,65 @@ std::vector<std::string> planners_of(const CompareCommand& options) {
   return chosen;
 }
 
-// Plans and simulates; an empty result and the reason where nothing fits.
-std::optional<PlannedBatch> run_batch(const PlanRequest& request,
-                                      const ModelShape& shape,
-                                      const Profile& profile,
-                                      const SimulateOptions& simulation,
-                                      std::string& why) {
-  const PlanResult result = plan(request, shape, profile);
-  if (!result.plan.feasible) {
-    why = result.why_infeasible.empty() ? "the token budget does not hold" : result.why_infeasible;
-    return {};
-  }
+// Where all planners run: the same machine, the same batches.
+struct Course {
+  ModelShape shape;
+  Profile profile;
+  SimulateOptions simulation;
+  std::vector<Lengths> batches;
+};
+
+PlannedBatch simulated(const PlanResult& result, const Course& course) {
   const double load = result.plan.predicted.forward + result.plan.predicted.backward;
-  const Timeline timeline = simulate(result.plan, shape, profile, simulation);
-  return PlannedBatch{
-      .step_seconds = static_cast<double>(timeline.step) / 1e9,
-      .gap = result.plan.bound_seconds > 0 ? load / result.plan.bound_seconds - 1 : 0,
-      .planning_ms = result.plan.planning_ms,
-      .rounds = std::ssize(result.plan.rounds)};
+  const Timeline timeline = simulate(result.plan, course.shape, course.profile, course.simulation);
+  return {.step_seconds = static_cast<double>(timeline.step) / 1e9,
+          .gap = result.plan.bound_seconds > 0 ? load / result.plan.bound_seconds - 1 : 0,
+          .planning_ms = result.plan.planning_ms,
+          .rounds = std::ssize(result.plan.rounds)};
+}
+
+// `refusals`: a planner's bad input (a degree, a solver that this build lacks) is the reason why a
+// batch has no plan; otherwise it is thrown.
+PlannerRow run_planner(PlanRequest request,
+                       const Course& course,
+                       bool refusals,
+                       Progress& progress) {
+  PlannerRow row{.planner = request.planner};
+  for (const Lengths& lengths : course.batches) {
+    auto& batch = row.batches.emplace_back();
+    progress.show(fmt::format(
+        "{}: batch {} of {}", request.planner, row.batches.size(), course.batches.size()));
+    request.lengths = lengths;
+    std::string why;
+    try {
+      const PlanResult result = plan(request, course.shape, course.profile);
+      if (result.plan.feasible) {
+        batch = simulated(result, course);
+        continue;
+      }
+      why = why_infeasible(result);
+    } catch (const BadInput& error) {
+      if (!refusals) {
+        throw;
+      }
+      why = error.what();
+    }
+    row.why_none = row.why_none.empty() ? why : row.why_none;
+  }
+  return row;
+}
+
+std::vector<PlannerRow> run_planners(const CompareCommand& options,
+                                     const Course& course,
+                                     Streams streams) {
+  std::vector<PlannerRow> rows;
+  Progress progress(streams);
+  PlanRequest request = request_of(options.planning);
+  for (const std::string& planner : planners_of(options)) {
+    request.planner = planner;
+    rows.push_back(run_planner(request, course, !rows.empty(), progress));
+  }
+  return rows;
 }
 
 std::string settings_line(const CompareCommand& options, std::size_t batches) {
@@ -110,71 +151,51 @@ std::string settings_line(const CompareCommand& options, std::size_t batches) {
       "checkpoint {}\n\n",
       batches,
       options.batch_tokens,
-      options.lengths,
-      options.model,
-      options.profile,
-      options.world,
-      options.sp_max,
-      options.effort,
+      options.planning.lengths,
+      options.planning.model,
+      options.planning.profile,
+      options.planning.world,
+      options.planning.sp_max,
+      options.planning.effort,
       options.checkpoint);
+}
+
+Json settings_json(const CompareCommand& options) {
+  const PlanningOptions& planning = options.planning;
+  return {{"lengths", planning.lengths},
+          {"world", planning.world},
+          {"sp_max", planning.sp_max},
+          {"model", planning.model},
+          {"profile", planning.profile},
+          {"ranks_per_host", planning.ranks_per_host},
+          {"max_length", planning.max_length},
+          {"batch_tokens", options.batch_tokens},
+          {"token_budget", planning.token_budget},
+          {"effort", planning.effort},
+          {"backends", planning.backends},
+          {"ep", planning.ep},
+          {"checkpoint", options.checkpoint}};
 }
 
 }  // namespace
 
-// The first planner's bad input is the caller's; what another one alone refuses (a degree, a solver
-// that this build lacks) is a footnote.
+// The first planner's bad input is the caller's; what another one alone refuses is a footnote.
 int run_compare(const CompareCommand& options, Streams streams) {
-  const ModelShape shape = find_model(options.model);
-  const Profile profile = find_profile(shape, options.profile);
-  const SimulateOptions simulation{.checkpointing = parse_checkpointing(options.checkpoint),
-                                   .ep = options.ep};
-  const std::vector<Lengths> batches = batches_of(options);
-  std::vector<PlannerRow> rows;
-  Progress progress(streams);
-  for (const std::string& planner : planners_of(options)) {
-    PlannerRow row{.planner = planner};
-    for (std::size_t batch = 0; batch < batches.size(); ++batch) {
-      progress.show(fmt::format("{}: batch {} of {}", planner, batch + 1, batches.size()));
-      std::string why;
-      try {
-        row.batches.push_back(run_batch({.lengths = batches[batch],
-                                         .world = options.world,
-                                         .ranks_per_host = options.ranks_per_host,
-                                         .sp_max = options.sp_max,
-                                         .token_budget = options.token_budget,
-                                         .planner = planner,
-                                         .effort = options.effort,
-                                         .backends = options.backends,
-                                         .ep = options.ep},
-                                        shape,
-                                        profile,
-                                        simulation,
-                                        why));
-      } catch (const BadInput& error) {
-        if (rows.empty()) {
-          throw;
-        }
-        why = error.what();
-        row.batches.emplace_back();
-      }
-      row.why_none = row.why_none.empty() ? why : row.why_none;
-    }
-    rows.push_back(std::move(row));
-  }
+  const ModelShape shape = find_model(options.planning.model);
+  const Course course{.shape = shape,
+                      .profile = find_profile(shape, options.planning.profile),
+                      .simulation = {.checkpointing = parse_checkpointing(options.checkpoint),
+                                     .ep = options.planning.ep},
+                      .batches = batches_of(options)};
+  const std::vector<PlannerRow> rows = run_planners(options, course, streams);
   Json json = comparison_json(rows);
-  json["settings"] = {{"lengths", options.lengths},
-                      {"world", options.world},
-                      {"sp_max", options.sp_max},
-                      {"model", options.model},
-                      {"profile", options.profile},
-                      {"max_length", options.max_length},
-                      {"batch_tokens", options.batch_tokens},
-                      {"effort", options.effort},
-                      {"backends", options.backends},
-                      {"ep", options.ep},
-                      {"checkpoint", options.checkpoint}};
-  const std::string table = settings_line(options, batches.size()) + comparison_table(rows);
+  json["settings"] = settings_json(options);
+  const std::string table = settings_line(options, course.batches.size()) + comparison_table(rows);
   write_result(options.json, json, table, streams);
+  if (!any_planned(rows)) {
+    streams.err << "nsp: no plan fits: " << rows.front().why_none << "\n";
+    return 1;
+  }
   return 0;
 }
 

@@ -8,6 +8,7 @@ namespace nsp {
 namespace {
 
 constexpr double kEqual = 1e-9;  // relative: nearer steps are equal
+constexpr const char* kRow = "{:<16} {:>9} {:>10} {:>8} {:>12} {:>14}\n";
 
 bool planned(const PlannerRow& row) {
   return std::ranges::any_of(row.batches, [](const auto& batch) { return batch.has_value(); });
@@ -21,7 +22,7 @@ const PlannerRow* find(const std::vector<PlannerRow>& rows, const std::string& p
 // Batches that every planner with any plan has planned.
 std::vector<std::size_t> shared_batches(const std::vector<PlannerRow>& rows) {
   std::vector<std::size_t> shared;
-  for (std::size_t batch = 0; !rows.empty() && batch < rows.front().batches.size(); ++batch) {
+  for (std::size_t batch = 0; any_planned(rows) && batch < rows.front().batches.size(); ++batch) {
     if (std::ranges::all_of(rows, [batch](const PlannerRow& row) {
           return !planned(row) || row.batches[batch].has_value();
         })) {
@@ -31,14 +32,20 @@ std::vector<std::size_t> shared_batches(const std::vector<PlannerRow>& rows) {
   return shared;
 }
 
+// 0: no plan.
+double step_seconds(const PlannerRow& row, std::size_t batch) {
+  return row.batches[batch].value_or(PlannedBatch{}).step_seconds;
+}
+
+// Over at least one batch.
 double mean(const PlannerRow& row,
             const std::vector<std::size_t>& batches,
             double PlannedBatch::* value) {
   double sum = 0;
   for (const std::size_t batch : batches) {
-    sum += (*row.batches[batch]).*value;
+    sum += row.batches[batch].value_or(PlannedBatch{}).*value;
   }
-  return batches.empty() ? 0 : sum / static_cast<double>(batches.size());
+  return sum / static_cast<double>(batches.size());
 }
 
 double median_ms(const PlannerRow& row) {
@@ -65,29 +72,44 @@ std::vector<std::size_t> faster(const PlannerRow& a, const PlannerRow& b) {
   return batches;
 }
 
+struct Means {
+  double step_seconds = 0;
+  double gap = 0;
+  std::optional<double> over_static{};  // none: static has no plan, or the step takes no time
+};
+
+// None without a plan, or without a batch that all share.
+std::optional<Means> means_of(const std::vector<PlannerRow>& rows,
+                              const PlannerRow& row,
+                              const std::vector<std::size_t>& shared) {
+  if (!planned(row) || shared.empty()) {
+    return {};
+  }
+  Means means{.step_seconds = mean(row, shared, &PlannedBatch::step_seconds),
+              .gap = mean(row, shared, &PlannedBatch::gap)};
+  const PlannerRow* fixed = find(rows, "static");
+  if (fixed != nullptr && means.step_seconds > 0) {
+    means.over_static = mean(*fixed, shared, &PlannedBatch::step_seconds) / means.step_seconds;
+  }
+  return means;
+}
+
 void append_row(const std::vector<PlannerRow>& rows,
                 const PlannerRow& row,
                 const std::vector<std::size_t>& shared,
                 std::string& out) {
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "{:<14}", row.planner);
-  if (!planned(row)) {
-    fmt::format_to(to, " {:>9} {:>10} {:>8} {:>12} {:>14}\n", "-", "-", "-", "-", "-");
-    return;
-  }
-  const PlannerRow* fixed = find(rows, "static");
   const PlannerRow* ours = find(rows, "nsp");
-  const double step = mean(row, shared, &PlannedBatch::step_seconds);
+  const std::optional<Means> means = means_of(rows, row, shared);
+  const bool fixed = means && means->over_static;
   fmt::format_to(
-      to,
-      " {:>9.4f} {:>10} {:>7.2f}% {:>12.1f} {:>14}\n",
-      step,
-      fixed == nullptr || step <= 0
-          ? "-"
-          : fmt::format("{:.3f}x", mean(*fixed, shared, &PlannedBatch::step_seconds) / step),
-      100 * mean(row, shared, &PlannedBatch::gap),
-      median_ms(row),
-      ours == nullptr || ours == &row
+      std::back_inserter(out),
+      kRow,
+      row.planner,
+      means ? fmt::format("{:.4f}", means->step_seconds) : "-",
+      fixed ? fmt::format("{:.3f}x", *means->over_static) : "-",
+      means ? fmt::format("{:.2f}%", 100 * means->gap) : "-",
+      planned(row) ? fmt::format("{:.1f}", median_ms(row)) : "-",
+      !planned(row) || ours == nullptr || ours == &row
           ? "-"
           : fmt::format("{} / {}", faster(row, *ours).size(), faster(*ours, row).size()));
 }
@@ -101,8 +123,8 @@ void append_losses(const std::vector<PlannerRow>& rows, std::string& out) {
   bool any = false;
   for (const PlannerRow& row : rows) {
     for (const std::size_t batch : faster(row, *ours)) {
-      const double theirs = row.batches[batch]->step_seconds;
-      const double own = ours->batches[batch]->step_seconds;
+      const double theirs = step_seconds(row, batch);
+      const double own = step_seconds(*ours, batch);
       fmt::format_to(to,
                      "batch {}: {} is {:.2f}% faster than nsp ({:.4f} s, nsp {:.4f} s)\n",
                      batch,
@@ -133,15 +155,14 @@ void append_missing(const PlannerRow& row, std::string& out) {
 
 }  // namespace
 
+bool any_planned(const std::vector<PlannerRow>& rows) {
+  return std::ranges::any_of(rows, planned);
+}
+
 std::string comparison_table(const std::vector<PlannerRow>& rows) {
   const std::vector<std::size_t> shared = shared_batches(rows);
-  std::string out = fmt::format("{:<14} {:>9} {:>10} {:>8} {:>12} {:>14}\n",
-                                "planner",
-                                "step s",
-                                "vs static",
-                                "gap",
-                                "planning ms",
-                                "faster/slower");
+  std::string out =
+      fmt::format(kRow, "planner", "step s", "vs static", "gap", "planning ms", "faster/slower");
   for (const PlannerRow& row : rows) {
     append_row(rows, row, shared, out);
   }
@@ -161,7 +182,6 @@ std::string comparison_table(const std::vector<PlannerRow>& rows) {
 Json comparison_json(const std::vector<PlannerRow>& rows) {
   const std::vector<std::size_t> shared = shared_batches(rows);
   const PlannerRow* ours = find(rows, "nsp");
-  const PlannerRow* fixed = find(rows, "static");
   Json all = Json::array();
   for (const PlannerRow& row : rows) {
     Json batches = Json::array();
@@ -174,13 +194,14 @@ Json comparison_json(const std::vector<PlannerRow>& rows) {
     }
     Json json = {{"planner", row.planner}, {"batches", batches}, {"why_none", row.why_none}};
     if (planned(row)) {
-      const double step = mean(row, shared, &PlannedBatch::step_seconds);
-      json["step_seconds"] = step;
-      json["gap"] = mean(row, shared, &PlannedBatch::gap);
       json["planning_ms"] = median_ms(row);
       json["faster_than_nsp"] = ours == nullptr ? std::vector<std::size_t>{} : faster(row, *ours);
-      if (fixed != nullptr && step > 0) {
-        json["over_static"] = mean(*fixed, shared, &PlannedBatch::step_seconds) / step;
+    }
+    if (const std::optional<Means> means = means_of(rows, row, shared)) {
+      json["step_seconds"] = means->step_seconds;
+      json["gap"] = means->gap;
+      if (means->over_static) {
+        json["over_static"] = *means->over_static;
       }
     }
     all.push_back(json);

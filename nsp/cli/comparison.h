@@ -23,9 +23,13 @@ struct PlannerRow {
   std::string why_none{};                              // of the first batch without a plan
 };
 
+// Whether some planner has planned some batch.
+bool any_planned(const std::vector<PlannerRow>& rows);
+
 // A row for each planner; columns: simulated step (mean), speed relative to `static`, gap, planning
 // time, batches on which it is faster or slower than `nsp`. Below, every batch that `nsp` loses and
-// why plans are missing. Means are over the batches that all planners with any plan have planned.
+// why plans are missing. Means are over the batches that all planners with any plan have planned;
+// without such a batch there are none.
 std::string comparison_table(const std::vector<PlannerRow>& rows);
 
 Json comparison_json(const std::vector<PlannerRow>& rows);

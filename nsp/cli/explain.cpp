@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 #include <iterator>
-#include <ostream>
 
 #include "nsp/base/error.h"
 #include "nsp/cli/output.h"
+#include "nsp/cli/plan_file.h"
 #include "nsp/cost/make_profile.h"
-#include "nsp/plan/check.h"
 #include "nsp/plan/plan_json.h"
 #include "nsp/plan/plan_text.h"
 #include "nsp/planner/marks.h"
@@ -34,10 +33,7 @@ Json to_json(const LevelSaved& level) {
 }
 
 std::vector<LevelSaved> saved_levels(const Plan& plan, const ExplainOptions& options) {
-  const ModelShape shape = find_model(options.model);
-  if (!plan.model_hash.empty() && model_hash(shape) != plan.model_hash) {
-    bad_input("--model", options.model, "is not the model that the plan was made for; name that");
-  }
+  const ModelShape shape = model_of(plan, options.model);
   const Profile profile = find_profile(shape, options.profile);
   if (!plan.profile_hash.empty() && profile_hash(profile) != plan.profile_hash) {
     bad_input("--profile", options.profile, "is not the plan's profile; name that");
@@ -67,13 +63,11 @@ std::string saved_table(const std::vector<LevelSaved>& levels) {
 }  // namespace
 
 int run_explain(const ExplainOptions& options, Streams streams) {
-  const std::string& path = options.file.plan;
-  const Plan plan = parse_plan(read_file(path), path);
-  const std::vector<std::string> violations = find_violations(plan);
-  if (!violations.empty()) {
-    streams.err << "nsp: " << path << ": " << violations.front() << "; see nsp check\n";
+  const std::optional<Plan> loaded = load_sound_plan(options.file.plan, streams);
+  if (!loaded) {
     return 1;
   }
+  const Plan& plan = *loaded;
   Json classes = Json::array();
   for (const ClassShare& share : explain(plan)) {
     classes.push_back(to_json(share));

@@ -6,12 +6,12 @@
 
 #include "nsp/base/error.h"
 #include "nsp/cli/output.h"
+#include "nsp/cli/planning.h"
 #include "nsp/cost/cost_model.h"
 #include "nsp/cost/evaluate.h"
 #include "nsp/cost/make_profile.h"
 #include "nsp/plan/plan_json.h"
 #include "nsp/plan/plan_text.h"
-#include "nsp/planner/planner.h"
 #include "nsp/workload/trace.h"
 
 namespace nsp {
@@ -20,48 +20,38 @@ namespace {
 using Lengths = std::vector<std::int64_t>;
 
 Lengths whole_file(Lengths lengths, const PlanOptions& options) {
+  const std::int64_t most = options.planning.max_length;
   if (options.batch) {
     bad_input("--batch", *options.batch, "needs --batch-tokens, the size of a batch");
   }
-  if (options.max_length > 0) {
-    std::erase_if(lengths, [&](std::int64_t length) { return length > options.max_length; });
+  if (most < 0) {
+    bad_input("--max-length", most, "must be at least 1, or 0 for no limit");
+  }
+  if (most > 0) {
+    std::erase_if(lengths, [most](std::int64_t length) { return length > most; });
   }
   if (lengths.empty()) {
-    bad_input("--max-length",
-              options.max_length,
-              "leaves no sequence of " + options.lengths + "; raise it");
+    bad_input(
+        "--max-length", most, "leaves no sequence of " + options.planning.lengths + "; raise it");
   }
   return lengths;
 }
 
 Lengths read_batch(const PlanOptions& options) {
-  if (options.max_length < 0) {
-    bad_input("--max-length", options.max_length, "must be at least 1, or 0 for no limit");
-  }
-  Lengths lengths = load_lengths(options.lengths);
+  const PlanningOptions& planning = options.planning;
+  Lengths lengths = load_lengths(planning.lengths);
   if (!options.batch_tokens) {
     return whole_file(std::move(lengths), options);
   }
   const std::int64_t index = options.batch.value_or(0);
-  const auto batches = full_batches(lengths, options.max_length, *options.batch_tokens);
+  auto batches = full_batches(lengths, planning.max_length, *options.batch_tokens);
   if (index < 0 || index >= std::ssize(batches)) {
     bad_input("--batch",
               index,
-              options.lengths + " has " + std::to_string(batches.size()) + " full batches of " +
+              planning.lengths + " has " + std::to_string(batches.size()) + " full batches of " +
                   std::to_string(*options.batch_tokens) + " tokens, counted from 0");
   }
-  return batches[static_cast<std::size_t>(index)];
-}
-
-std::string reason(const PlanResult& result) {
-  if (!result.why_infeasible.empty()) {
-    return result.why_infeasible;
-  }
-  return fmt::format(
-      "the fullest rank would hold {} tokens in a round, token_budget {} allows fewer; raise it to "
-      "that",
-      result.plan.predicted.tokens_max,
-      result.plan.token_budget);
+  return std::move(batches[static_cast<std::size_t>(index)]);
 }
 
 // Share of the ranks' time, under the cost model, spent waiting for the slowest rank of each round.
@@ -91,32 +81,25 @@ std::string saved_line(const Plan& plan, std::int64_t byte_budget) {
 }  // namespace
 
 int run_plan(const PlanOptions& options, Streams streams) {
-  const ModelShape shape = find_model(options.model);
-  const Profile profile = find_profile(shape, options.profile);
-  const PlanResult result = plan({.lengths = read_batch(options),
-                                  .world = options.world,
-                                  .ranks_per_host = options.ranks_per_host,
-                                  .sp_max = options.sp_max,
-                                  .token_budget = options.token_budget,
-                                  .planner = options.planner,
-                                  .effort = options.effort,
-                                  .over_length = parse_over_length(options.over_length),
-                                  .byte_budget = options.byte_budget,
-                                  .mark_order = parse_mark_order(options.mark_order),
-                                  .backends = options.backends,
-                                  .ep = options.ep},
-                                 shape,
-                                 profile);
+  const ModelShape shape = find_model(options.planning.model);
+  const Profile profile = find_profile(shape, options.planning.profile);
+  PlanRequest request = request_of(options.planning);
+  request.lengths = read_batch(options);
+  request.planner = options.planner;
+  request.over_length = parse_over_length(options.over_length);
+  request.byte_budget = options.byte_budget;
+  request.mark_order = parse_mark_order(options.mark_order);
+  const PlanResult result = plan(request, shape, profile);
   if (!result.plan.feasible) {
     if (!options.json.empty()) {
       write_result(options.json, to_json(result.plan), "", streams);
     }
-    streams.err << "nsp: no plan fits: " << reason(result) << "\n";
+    streams.err << "nsp: no plan fits: " << why_infeasible(result) << "\n";
     return 1;
   }
   write_result(options.json,
                to_json(result.plan),
-               summary(result.plan) + idle_line(result.plan, shape, profile, options.ep) +
+               summary(result.plan) + idle_line(result.plan, shape, profile, request.ep) +
                    saved_line(result.plan, options.byte_budget),
                streams);
   return 0;

@@ -3,32 +3,14 @@
 #include <fmt/format.h>
 #include <ostream>
 
-#include "nsp/base/error.h"
 #include "nsp/cli/output.h"
+#include "nsp/cli/plan_file.h"
 #include "nsp/cost/make_profile.h"
-#include "nsp/plan/check.h"
-#include "nsp/plan/plan_json.h"
 #include "nsp/sim/timeline_text.h"
 #include "nsp/sim/trace.h"
 
 namespace nsp {
 namespace {
-
-ModelShape model_of(const Plan& plan, const std::string& given) {
-  if (given.empty()) {
-    for (const ModelShape& preset : model_presets()) {
-      if (model_hash(preset) == plan.model_hash) {
-        return preset;
-      }
-    }
-    bad_input("--model", "''", "is needed: the plan was made for none of the presets");
-  }
-  ModelShape shape = find_model(given);
-  if (!plan.model_hash.empty() && model_hash(shape) != plan.model_hash) {
-    bad_input("--model", given, "is not the model that the plan was made for; name that");
-  }
-  return shape;
-}
 
 Json settings_json(const SimulateCommand& options) {
   return {{"checkpoint", options.checkpoint},
@@ -53,12 +35,11 @@ std::string heading(const Plan& plan, const SimulateCommand& options) {
 }  // namespace
 
 int run_simulate(const SimulateCommand& options, Streams streams) {
-  const Plan plan = parse_plan(read_file(options.plan), options.plan);
-  const std::vector<std::string> violations = find_violations(plan);
-  if (!violations.empty()) {
-    streams.err << "nsp: " << options.plan << ": " << violations.front() << "; see nsp check\n";
+  const std::optional<Plan> loaded = load_sound_plan(options.plan, streams);
+  if (!loaded) {
     return 1;
   }
+  const Plan& plan = *loaded;
   const ModelShape shape = model_of(plan, options.model);
   const Profile profile = find_profile(shape, options.profile);
   const Timeline timeline = simulate(plan,

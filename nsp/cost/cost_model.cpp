@@ -7,7 +7,6 @@
 
 #include "nsp/base/error.h"
 #include "nsp/cost/exact.h"
-#include "nsp/cost/launch_law.h"
 
 namespace nsp {
 namespace {
@@ -138,10 +137,6 @@ SequenceCost CostModel::split_heads(std::int64_t tokens, const Way& way) const {
           .epilogue = {.forward = output, .backward = qkv}};
 }
 
-Passes CostModel::node_fixed(std::int32_t degree) const {
-  return way_fixed(head_split(degree)).sum();
-}
-
 PhaseCost CostModel::phases(const Way& way, const NodeSums& sums) const {
   const WayFixed fixed = way_fixed(way);
   PhaseCost cost{.prologue = fixed.prologue,
@@ -153,30 +148,11 @@ PhaseCost CostModel::phases(const Way& way, const NodeSums& sums) const {
   return cost;
 }
 
-Passes CostModel::node(std::int32_t degree,
-                       const Passes& work,
-                       const Passes& path,
-                       const Passes& traffic) const {
-  Passes cost = node_fixed(degree);
-  cost += traffic;
-  cost += {.forward = launch_law(work.forward, path.forward),
-           .backward = launch_law(work.backward, path.backward)};
-  return cost;
-}
-
 // A rank holds L / degree tokens and keeps one part in `ulysses_degree` of what it has for itself.
 std::int64_t CostModel::sent_bytes(std::int64_t tokens, const Way& way, std::int64_t heads) const {
   const Wide values = wide(tokens) * wide(way.ulysses_degree - 1) * wide(heads * shape_.head_dim);
   return ceil_ratio(values * wide(shape_.bytes_per_value),
                     std::int64_t{way.degree} * way.ulysses_degree);
-}
-
-std::int64_t CostModel::qkv_bytes(std::int64_t tokens, std::int32_t degree) const {
-  return sent_bytes(tokens, head_split(degree), shape_.heads + 2 * kv_copies_[level(degree)]);
-}
-
-std::int64_t CostModel::output_bytes(std::int64_t tokens, std::int32_t degree) const {
-  return sent_bytes(tokens, head_split(degree), shape_.heads);
 }
 
 std::int64_t CostModel::traffic(Wide bytes, std::size_t link) const {
@@ -213,11 +189,6 @@ std::int64_t CostModel::lm_head(std::int64_t tokens) const {
 
 std::int64_t CostModel::optimizer(std::int32_t world) const {
   return optimizer_ / world;
-}
-
-std::int64_t CostModel::attention_output_bytes(std::int64_t tokens) const {
-  return ceil_ratio(wide(tokens) * wide(shape_.heads * shape_.head_dim), 1) *
-         shape_.bytes_per_value;
 }
 
 }  // namespace nsp

@@ -50,18 +50,6 @@ class CostModel {
   WayFixed way_fixed(const Way& way) const;
   // The three phases of an active node.
   PhaseCost phases(const Way& way, const NodeSums& sums) const;
-  // What a node costs because it is active: two collectives and one launch a pass.
-  Passes node_fixed(std::int32_t degree) const;
-  // A node with these sums: work and traffic of all its sequences, path of the longest.
-  Passes node(std::int32_t degree,
-              const Passes& work,
-              const Passes& path,
-              const Passes& traffic) const;
-
-  // Bytes one rank sends to others for one sequence: exchanges of q, k, v (prologue forward,
-  // epilogue backward) and of the output (epilogue forward, prologue backward).
-  std::int64_t qkv_bytes(std::int64_t tokens, std::int32_t degree) const;
-  std::int64_t output_bytes(std::int64_t tokens, std::int32_t degree) const;
 
   // Dense part of a layer for a rank's tokens, rounded up, without the fixed part.
   Passes dense(std::int64_t tokens) const;
@@ -85,12 +73,10 @@ class CostModel {
   // Forward, loss and backward of the LM head for a rank's tokens.
   std::int64_t lm_head(std::int64_t tokens) const;
 
-  // Bytes of one layer's attention output for a rank's tokens.
-  std::int64_t attention_output_bytes(std::int64_t tokens) const;
-
  private:
   std::size_t level(std::int32_t degree) const;  // log2, checked
   std::size_t link(std::int32_t ranks) const { return ranks > ranks_per_host_ ? 1 : 0; }
+  // Bytes that one rank sends to others for one sequence when these heads go to its inner ranks.
   std::int64_t sent_bytes(std::int64_t tokens, const Way& way, std::int64_t heads) const;
   Passes kv_seconds(std::int64_t tokens, const Way& way, Passes bytes_per_value) const;
   std::int64_t merge_seconds(Wide values) const;

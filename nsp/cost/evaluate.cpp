@@ -107,7 +107,6 @@ Evaluation evaluate(const CostModel& model, const Plan& plan) {
   if (!plan.rounds.empty()) {
     result.step += model.optimizer(plan.world);
   }
-  result.bytes_max = model.attention_output_bytes(result.tokens_max);
   return result;
 }
 
@@ -115,8 +114,7 @@ Predicted predicted(const Evaluation& evaluation) {
   return {.seconds = static_cast<double>(evaluation.step) / 1e9,
           .forward = static_cast<double>(evaluation.load.forward) / 1e9,
           .backward = static_cast<double>(evaluation.load.backward) / 1e9,
-          .tokens_max = evaluation.tokens_max,
-          .bytes_max = evaluation.bytes_max};
+          .tokens_max = evaluation.tokens_max};
 }
 
 }  // namespace nsp

@@ -24,13 +24,12 @@ struct Evaluation {
   Passes load;            // sum over rounds of `largest`, nanoseconds of one layer
   std::int64_t step = 0;  // nanoseconds of the whole optimizer step
   std::int64_t tokens_max = 0;
-  std::int64_t bytes_max = 0;  // one layer's attention output on the fullest rank
 };
 
 RoundLoad evaluate(const CostModel& model, const Round& round, std::int32_t world);
 Evaluation evaluate(const CostModel& model, const Plan& plan);
 
-// The same in seconds, as a plan carries it.
+// The same in seconds, as a plan that saves no attention output carries it.
 Predicted predicted(const Evaluation& evaluation);
 
 }  // namespace nsp

@@ -31,15 +31,15 @@ Placement place(std::int64_t sequence,
                 std::int64_t tokens,
                 std::int32_t first_rank,
                 const Way& way);
+
 // The issue order of a round that has its placements.
 using OrderRule = std::function<std::vector<Issue>(const Round&)>;
 
 // A sealed plan of these placements, one list a round, each sorted by sequence here. Fills counts,
 // schedules, predicted.tokens_max, feasible (the budget is kept) and the hash. Predicted
 // seconds and bound may be set afterwards: the hash does not cover them; call seal after any other
-// change.
-// Throws BadInput for a bad tree, a node outside it, tokens < 1, or a ulysses_degree that does not
-// divide the degree.
+// change. Throws BadInput for a bad tree, a node outside it, tokens < 1, or a ulysses_degree that
+// does not divide the degree.
 Plan make_plan(const PlanSettings& settings,
                std::vector<std::vector<Placement>> rounds,
                std::vector<Dropped> dropped = {},

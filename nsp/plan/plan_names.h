@@ -1,5 +1,5 @@
-// The words of nsp-plan/1, in the order of their enums. For plan_json.cpp, plan_read.cpp and
-// plan_write.cpp alone.
+// The words of nsp-plan/1, in the order of their enums. For plan_json.cpp, plan_read.cpp,
+// plan_scan.cpp and plan_write.cpp alone.
 #pragma once
 
 #include <string_view>

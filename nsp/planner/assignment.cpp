@@ -367,4 +367,8 @@ std::vector<Placement> Assignment::placement() const {
   return result;
 }
 
+Quality quality(const Assignment& state) {
+  return {.excess = state.excess(), .load = state.largest().sum(), .traffic = state.traffic()};
+}
+
 }  // namespace nsp

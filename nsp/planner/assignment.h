@@ -151,4 +151,15 @@ class Assignment {
   std::vector<Rank> ranks_before_;
 };
 
+// What decides between assignments: tokens beyond the budget, then load, then exchanged bytes.
+struct Quality {
+  std::int64_t excess = 0;
+  std::int64_t load = 0;
+  std::int64_t traffic = 0;  // nanoseconds x ranks
+
+  auto operator<=>(const Quality&) const = default;
+};
+
+Quality quality(const Assignment& state);
+
 }  // namespace nsp

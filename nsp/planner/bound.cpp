@@ -100,4 +100,13 @@ std::int64_t lower_bound(const CostModel& model,
   return std::min(one, two);
 }
 
+std::int64_t lower_bound(const Problem& batch) {
+  return lower_bound(*batch.model,
+                     tokens_of(batch.sequences),
+                     batch.world,
+                     batch.sp_max,
+                     batch.token_budget,
+                     batch.backends);
+}
+
 }  // namespace nsp

@@ -17,6 +17,7 @@
 #include <span>
 
 #include "nsp/cost/cost_model.h"
+#include "nsp/planner/problem.h"
 
 namespace nsp {
 
@@ -30,5 +31,8 @@ std::int64_t lower_bound(const CostModel& model,
                          std::int32_t sp_max,
                          std::int64_t token_budget,
                          std::span<const Backend> backends = kUlyssesOnly);
+
+// Of the plans of this batch. Its token_budget may be 0 here.
+std::int64_t lower_bound(const Problem& batch);
 
 }  // namespace nsp

@@ -4,8 +4,7 @@
 // 1. For each number of rounds from the fewest on: deals to start from (evenly; like with like),
 //    improved by moves and swaps under the estimate (improve_deal).
 // 2. The best few of each start are planned with a third of the effort: the estimate hardly sees
-// how
-//    well few long sequences pack.
+//    how well few long sequences pack.
 // 3. The best of these is planned with all effort. Every rank has the same rounds by construction.
 #pragma once
 

@@ -2,26 +2,26 @@
 
 #include <vector>
 
-#include "nsp/planner/trial.h"
+#include "nsp/planner/annealing.h"
 
 namespace nsp {
 namespace {
 
 using Id = Assignment::Id;
 
-constexpr std::int64_t kStages = 64;
-constexpr std::int64_t kHeat = 10000;  // the square of 0.15 % of a load: one rank's
-constexpr std::size_t kFew = 4;        // sequences of a node that a trial may empty
+// Heat: the square of 0.15 % of a load, one rank's.
+constexpr Cooling kCooling = {.stages = 64, .heat = 10000, .part = 8, .strict = 32};
+constexpr std::size_t kFew = 4;  // sequences of a node that a trial may empty
 
 class LocalSearch {
  public:
-  LocalSearch(Assignment& state, Random& random)
-      : state_(state), trial_(state, random), best_(quality(state)), best_nodes_(state.nodes()) {}
+  LocalSearch(Assignment& state, Random& random) : state_(state), trial_(state, random) {}
 
-  void run(std::int64_t work);
+  void run(std::int64_t work) {
+    anneal_to_mean(state_, trial_, kCooling, work, [this] { propose(); });
+  }
 
  private:
-  void retarget();
   std::size_t pick_rank();
   std::size_t pick_sequence();
   Id pick_node(std::size_t level);
@@ -29,13 +29,9 @@ class LocalSearch {
   void propose();
   void empty_node(Id node);
   void split_node(Id node);
-  void keep_best();
 
   Assignment& state_;
   Trial trial_;
-  Quality best_;
-  std::vector<Id> best_nodes_;
-  std::int64_t lowest_ = INT64_MAX;  // energy under the present targets
 };
 
 // The highest of eight random ranks.
@@ -133,48 +129,7 @@ void LocalSearch::propose() {
   trial_.move(sequence, to);
 }
 
-// The load is looked at only when the energy is the lowest so far: it takes a pass over the ranks.
-void LocalSearch::keep_best() {
-  if (state_.energy() >= lowest_) {
-    return;
-  }
-  lowest_ = state_.energy();
-  const Quality now = quality(state_);
-  if (now < best_) {
-    best_ = now;
-    best_nodes_ = state_.nodes();
-  }
-}
-
-void LocalSearch::retarget() {
-  Passes targets = state_.mean();
-  targets += state_.largest();
-  state_.set_targets({.forward = targets.forward / 2, .backward = targets.backward / 2});
-  lowest_ = INT64_MAX;
-}
-
-void LocalSearch::run(std::int64_t work) {
-  std::int64_t threshold = kHeat;
-  for (std::int64_t stage = 1; stage <= kStages; ++stage) {
-    retarget();
-    while (trial_.spent() < work / kStages * stage) {
-      const std::int64_t excess = stage > kStages / 2 ? state_.excess() : INT64_MAX;
-      trial_.begin();
-      propose();
-      if (trial_.settle(stage == kStages ? 0 : threshold, excess)) {
-        keep_best();
-      }
-    }
-    threshold -= threshold / 8;
-  }
-  state_.assign(best_nodes_);
-}
-
 }  // namespace
-
-Quality quality(const Assignment& state) {
-  return {.excess = state.excess(), .load = state.largest().sum(), .traffic = state.traffic()};
-}
 
 void local_search(Assignment& state, Random& random, std::int64_t work) {
   if (!state.nodes().empty()) {

@@ -5,9 +5,10 @@
 // 2. From the best: anneal_skeleton with different numbers of long sequences, local_search on each
 //    result. The best of all by tokens beyond the budget, then load, then exchanged bytes.
 // 3. A sequence goes to a smaller degree wherever that moves fewer bytes and the load stays within
-// 1/8192 of the best, and below every start plan's: nearly equal loads are decided by
-// communication. Work is counted in steps, the generator is our own, all costs are integers: equal
-// bytes on every machine.
+//    1/8192 of the best, and not above any start plan's: nearly equal loads are decided by
+//    communication.
+// Work is counted in steps, the generator is our own, all costs are integers: equal bytes on every
+// machine.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include "nsp/cost/evaluate.h"
 #include "nsp/plan/make_plan.h"
 #include "nsp/planner/bound.h"
+#include "nsp/planner/choice.h"
 #include "nsp/planner/request.h"
 #include "nsp/planner/solve.h"
 #include "nsp/sim/best_order.h"
@@ -21,15 +22,9 @@ std::vector<std::vector<Placement>> placements(std::vector<Solution> rounds) {
   return result;
 }
 
-double bound_seconds(const Problem& batch, const Plan& plan) {
-  std::vector<std::int64_t> tokens;
-  for (const Sequence& sequence : batch.sequences) {
-    tokens.push_back(sequence.tokens);
-  }
-  const std::int64_t budget = plan.feasible ? plan.token_budget : 0;
-  return static_cast<double>(
-             lower_bound(*batch.model, tokens, plan.world, plan.sp_max, budget, batch.backends)) /
-         1e9;
+std::int64_t bound_without_budget(Problem batch) {
+  batch.token_budget = 0;
+  return lower_bound(batch);
 }
 
 std::int32_t ranks_per_host(const PlanRequest& request, const Profile& profile) {
@@ -44,7 +39,6 @@ void set_marks(Plan& plan,
                const PlanRequest& request,
                std::int64_t token_bytes) {
   if (request.byte_budget == 0 || plan.rounds.empty()) {
-    plan.predicted.bytes_max = 0;
     return;
   }
   mark_recompute(plan,
@@ -92,13 +86,15 @@ PlanResult plan_checked(const PlanRequest& request,
                       .token_budget = settings.token_budget,
                       .sequences = kept.sequences,
                       .backends = backends_of(request, choice)};
+  const std::int64_t bound = lower_bound(batch);
   PlanResult result{.plan = make_plan(settings,
-                                      placements(solve(batch, request, choice)),
+                                      placements(solve(batch, request, choice, bound)),
                                       kept.dropped,
                                       order_rule(model, request)),
                     .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
-  result.plan.bound_seconds = bound_seconds(batch, result.plan);
+  result.plan.bound_seconds =
+      static_cast<double>(result.plan.feasible ? bound : bound_without_budget(batch)) / 1e9;
   set_marks(result.plan, model, request, saved_token_bytes(shape));
   return result;
 }

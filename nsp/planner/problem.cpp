@@ -21,6 +21,15 @@ void sort_longest_first(std::vector<Sequence>& sequences) {
   });
 }
 
+std::vector<std::int64_t> tokens_of(const std::vector<Sequence>& sequences) {
+  std::vector<std::int64_t> tokens;
+  tokens.reserve(sequences.size());
+  for (const Sequence& sequence : sequences) {
+    tokens.push_back(sequence.tokens);
+  }
+  return tokens;
+}
+
 Solution score(const Problem& problem, const std::vector<Node>& nodes) {
   std::vector<Placement> placements;
   placements.reserve(nodes.size());
@@ -49,14 +58,13 @@ bool better(const Solution& a, const Solution& b) {
 
 std::int64_t share(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
   const SequenceCost cost = model.sequence(tokens, degree);
-  return cost.compute.sum() + cost.prologue.sum() + cost.epilogue.sum() +
-         dense_share(model, tokens, degree);
+  return cost.compute.sum() + cost.traffic().sum() + dense_share(model, tokens, degree);
 }
 
 std::int64_t opening_share(const CostModel& model, std::int64_t tokens, std::int32_t degree) {
-  const SequenceCost cost = model.sequence(tokens, degree);
-  return model.node(degree, cost.compute, cost.path, cost.traffic()).sum() +
-         dense_share(model, tokens, degree);
+  NodeSums alone;
+  alone.add(model.sequence(tokens, degree));
+  return model.phases(head_split(degree), alone).sum().sum() + dense_share(model, tokens, degree);
 }
 
 }  // namespace nsp

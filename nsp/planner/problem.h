@@ -19,6 +19,8 @@ struct Sequence {
 // Longest first, ties by index.
 void sort_longest_first(std::vector<Sequence>& sequences);
 
+std::vector<std::int64_t> tokens_of(const std::vector<Sequence>& sequences);
+
 struct Problem {
   const CostModel* model = nullptr;  // borrowed
   std::int32_t world = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 
 namespace nsp {
 namespace {
@@ -27,6 +28,35 @@ std::int64_t cheapest(const LengthCost& cost) {
 
 std::int64_t least_alone(const LengthCost& cost) {
   return std::ranges::min_element(cost.degrees, {}, &DegreeCost::alone)->alone;
+}
+
+// The least number from `low` on that fits, to 1 in 1024: from `guess` up or down in growing steps
+// until one fits and one does not, then by halves.
+template <typename Fits>
+std::int64_t least_fitting(std::int64_t low, std::int64_t guess, const Fits& fits) {
+  std::int64_t high = std::max(low, guess);
+  std::int64_t step = high / 256 + 1;
+  if (fits(high)) {
+    for (; high > low; step *= 2) {
+      const std::int64_t lower = std::max(low, high - step);
+      if (!fits(lower)) {
+        low = lower;
+        break;
+      }
+      high = lower;
+    }
+  } else {
+    do {
+      low = high;
+      high += step;
+      step *= 2;
+    } while (!fits(high));
+  }
+  while (high - low > high / 1024 + 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? high : low) = middle;
+  }
+  return high;
 }
 
 }  // namespace
@@ -133,8 +163,7 @@ Hands RoundEstimate::sequences_of(const std::vector<RoundHand>& hands) const {
   return result;
 }
 
-// The one-round test of bound_budget.h; the largest price makes it the test of areas. `filled`:
-// token budgets that the classes and then the long ones fill, in 2^16 parts.
+// The one-round test of bound_budget.h; the largest price makes it the test of areas.
 bool RoundEstimate::fits(const RoundHand& hand,
                          std::int64_t room,
                          const std::vector<std::int64_t>& filled) const {
@@ -165,17 +194,7 @@ bool RoundEstimate::fits(const RoundHand& hand,
   return true;
 }
 
-std::int64_t RoundEstimate::load(RoundHand& hand) const {
-  std::int64_t area = 0;
-  std::int64_t low = 0;
-  for (const std::int64_t sum : hand.area) {
-    area += sum;
-  }
-  for (const std::uint32_t sequence : hand.longs) {
-    area += area_[sequence];
-    low = std::max(low, least_alone(long_[sequence]));
-  }
-  low = std::max(low, area / batch_.world);
+std::vector<std::int64_t> RoundEstimate::filled(const RoundHand& hand) const {
   const std::int64_t mean = hand.tokens / batch_.world;
   const std::int64_t budget =
       std::max(batch_.token_budget - batch_.token_budget / kPlay, mean + mean / 64 + 1);
@@ -186,31 +205,22 @@ std::int64_t RoundEstimate::load(RoundHand& hand) const {
   for (const std::uint32_t sequence : hand.longs) {
     filled.push_back((tokens(sequence) << kPartBits) / budget);
   }
-  // From the last estimate on, up or down until one fits and one does not.
-  std::int64_t high = std::max(low, hand.room);
-  std::int64_t step = high / 256 + 1;
-  if (fits(hand, high, filled)) {
-    for (; high > low; step *= 2) {
-      const std::int64_t lower = std::max(low, high - step);
-      if (!fits(hand, lower, filled)) {
-        low = lower;
-        break;
-      }
-      high = lower;
-    }
-  } else {
-    do {
-      low = high;
-      high += step;
-      step *= 2;
-    } while (!fits(hand, high, filled));
+  return filled;
+}
+
+// The search begins at the last estimate.
+std::int64_t RoundEstimate::load(RoundHand& hand) const {
+  std::int64_t area = std::reduce(hand.area.begin(), hand.area.end());
+  std::int64_t low = 0;
+  for (const std::uint32_t sequence : hand.longs) {
+    area += area_[sequence];
+    low = std::max(low, least_alone(long_[sequence]));
   }
-  while (high - low > high / 1024 + 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (fits(hand, middle, filled) ? high : low) = middle;
-  }
-  hand.room = high;
-  return high + packing(hand, high) + batch_.model->dense_fixed().sum();
+  const std::vector<std::int64_t> parts = filled(hand);
+  hand.room = least_fitting(std::max(low, area / batch_.world), hand.room, [&](std::int64_t room) {
+    return fits(hand, room, parts);
+  });
+  return hand.room + packing(hand, hand.room) + batch_.model->dense_fixed().sum();
 }
 
 std::int64_t RoundEstimate::packing(const RoundHand& hand, std::int64_t load) const {

@@ -49,6 +49,8 @@ class RoundEstimate {
   std::int64_t step(RoundHand& hand) const;
 
  private:
+  // Token budgets that the classes and then the long ones fill, in 2^16 parts.
+  std::vector<std::int64_t> filled(const RoundHand& hand) const;
   std::int64_t load(RoundHand& hand) const;
   std::int64_t packing(const RoundHand& hand, std::int64_t load) const;
   bool fits(const RoundHand& hand,

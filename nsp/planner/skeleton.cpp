@@ -5,14 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "nsp/planner/trial.h"
+#include "nsp/planner/annealing.h"
 
 namespace nsp {
 namespace {
 
 using Id = Assignment::Id;
 
-constexpr std::int64_t kStages = 64;
 constexpr std::int64_t kHeat = 6;  // threshold at the start, in mean ranks' tokens
 
 class Skeleton {
@@ -27,6 +26,7 @@ class Skeleton {
   Passes targets(std::int64_t level) const;
   std::int64_t level();
   void retarget();
+  void sink();
   void propose();
   void fill();
 
@@ -92,6 +92,13 @@ void Skeleton::retarget() {
   state_.set_fluid(targets(best_level_ - best_level_ / 256), rates_);
 }
 
+// Room for all of the fluid: a lower level may do.
+void Skeleton::sink() {
+  if (state_.energy() <= -tokens_) {
+    retarget();
+  }
+}
+
 // One of the long sequences (the longest quarter half of the time) to a random node of a near
 // level, or in exchange with another.
 void Skeleton::propose() {
@@ -134,19 +141,14 @@ void Skeleton::fill() {
 
 void Skeleton::run(std::int64_t work) {
   melt();
-  std::int64_t threshold = kHeat * all_tokens_ / static_cast<std::int64_t>(state_.world());
-  for (std::int64_t stage = 1; stage <= kStages; ++stage) {
-    retarget();
-    while (trial_.spent() < work / kStages * stage) {
-      trial_.begin();
-      propose();
-      if (trial_.settle(stage == kStages ? 0 : threshold, INT64_MAX) &&
-          state_.energy() <= -tokens_) {
-        retarget();
-      }
-    }
-    threshold -= threshold / 8;
-  }
+  const auto world = static_cast<std::int64_t>(state_.world());
+  anneal(state_,
+         trial_,
+         {.stages = 64, .heat = kHeat * all_tokens_ / world, .part = 8},
+         work,
+         {.begin_stage = [this] { retarget(); },
+          .propose = [this] { propose(); },
+          .kept = [this] { sink(); }});
   retarget();
   fill();
 }

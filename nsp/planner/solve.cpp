@@ -55,15 +55,6 @@ Rounds by_algorithm1(const Problem& batch, const PlanRequest& request) {
   return plan_rounds(batch, [&](const Problem& problem) { return algorithm1(problem, options); });
 }
 
-std::int64_t bound_of(const Problem& batch) {
-  std::vector<std::int64_t> tokens;
-  for (const Sequence& sequence : batch.sequences) {
-    tokens.push_back(sequence.tokens);
-  }
-  return lower_bound(
-      *batch.model, tokens, batch.world, batch.sp_max, batch.token_budget, batch.backends);
-}
-
 // More rounds than the budget asks for, where the plan is far from the bound: must win the layer
 // and the whole step.
 void try_more_rounds(const Problem& batch,
@@ -107,12 +98,11 @@ Rounds own_rounds(const Problem& batch,
 
 // Baselines that take one round are starts; all are rivals: the result is never worse than any. At
 // the bound only fewer bytes can be won.
-Rounds by_ulysses(const Problem& batch, const PlanRequest& request) {
+Rounds by_ulysses(const Problem& batch, const PlanRequest& request, std::int64_t bound) {
   NspEffort effort = nsp_effort(request.effort);
   if (!effort.baselines) {
     return own_rounds(batch, effort, 0, {});
   }
-  const std::int64_t bound = bound_of(batch);
   Rounds best;
   std::vector<std::vector<Placement>> starts;
   const auto optimal = [&] { return all_feasible(best) && total_load(best) <= bound; };
@@ -151,9 +141,9 @@ Rounds by_flexsp(const Problem& batch) {
 
 // Other backends than ulysses: its plan is a start where it is allowed, so more ways are never
 // worse.
-Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
+Rounds by_nsp(const Problem& batch, const PlanRequest& request, std::int64_t bound) {
   if (batch.backends == std::vector{Backend::kUlysses}) {
-    return by_ulysses(batch, request);
+    return by_ulysses(batch, request, bound);
   }
   const NspEffort effort = nsp_effort(request.effort);
   Rounds best;
@@ -163,12 +153,11 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
   heads.sp_max = batch.model->allowed_degrees(batch.sp_max).back();
   const bool fits = batch.sequences.front().tokens <= heads.sp_max * batch.token_budget;
   if (fits && std::ranges::count(batch.backends, Backend::kUlysses) > 0) {
-    best = by_ulysses(heads, request);
+    best = by_ulysses(heads, request, lower_bound(heads));
     if (best.size() == 1) {
       starts.push_back(best.front().placements);
     }
   }
-  const std::int64_t bound = bound_of(batch);
   Rounds own = own_rounds(batch, effort, bound, starts);
   if (best.empty() || !better(best, own)) {
     best = std::move(own);
@@ -181,13 +170,14 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request) {
 
 std::vector<Solution> solve(const Problem& batch,
                             const PlanRequest& request,
-                            const Choice& choice) {
+                            const Choice& choice,
+                            std::int64_t bound) {
   if (batch.sequences.empty()) {
     return {};
   }
   switch (choice.kind) {
     case PlannerKind::kNsp:
-      return by_nsp(batch, request);
+      return by_nsp(batch, request, bound);
     case PlannerKind::kAlgorithm1:
       return by_algorithm1(batch, request);
     case PlannerKind::kTwoLevel:

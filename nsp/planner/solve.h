@@ -3,12 +3,16 @@
 
 #include <vector>
 
-#include "nsp/planner/request.h"
+#include "nsp/planner/choice.h"
+#include "nsp/planner/problem.h"
 
 namespace nsp {
 
 // The batch's sequences dealt to rounds and placed. Empty for an empty batch, or where the planner
-// has no plan (megatron-dcp when a sequence needs a larger group).
-std::vector<Solution> solve(const Problem& batch, const PlanRequest& request, const Choice& choice);
+// has no plan (megatron-dcp when a sequence needs a larger group). `bound`: lower_bound(batch).
+std::vector<Solution> solve(const Problem& batch,
+                            const PlanRequest& request,
+                            const Choice& choice,
+                            std::int64_t bound);
 
 }  // namespace nsp

@@ -135,8 +135,7 @@ class OrderSearch {
   // Nanoseconds of a level's dearest node.
   std::int64_t largest(std::int32_t degree, bool communication) const {
     std::int64_t most = 0;
-    for (const NodeTimes& node :
-         std::ranges::find(times_.levels, degree, &LevelTimes::degree)->nodes) {
+    for (const NodeTimes& node : times_.levels[level_of(times_.levels, degree)].nodes) {
       const PhaseCost& cost = node.cost;
       most = std::max(
           most, communication ? cost.prologue.sum() + cost.epilogue.sum() : cost.compute.sum());

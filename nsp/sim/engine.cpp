@@ -1,3 +1,4 @@
+// How the queues move: what starts, what waits, what ends.
 #include "nsp/sim/engine.h"
 
 #include <algorithm>
@@ -9,35 +10,12 @@
 namespace nsp {
 namespace {
 
-std::size_t at(std::int32_t index) {
-  return static_cast<std::size_t>(index);
+std::int32_t slot_id(const QueueStep& step, std::int32_t rank) {
+  return step.first_slot + rank / step.degree;
 }
 
 std::int32_t size(const std::vector<QueueStep>& steps) {
   return static_cast<std::int32_t>(steps.size());
-}
-
-std::int64_t cost(const QueueStep& step, std::int32_t rank) {
-  return step.nanoseconds[at(rank / step.degree)];
-}
-
-std::int64_t* part_of(Breakdown& rank, Activity activity) {
-  switch (activity) {
-    case Activity::kAttentionForward:
-      return &rank.attention_forward;
-    case Activity::kAttentionBackward:
-      return &rank.attention_backward;
-    case Activity::kRecompute:
-      return &rank.recompute;
-    case Activity::kDense:
-      return &rank.dense;
-    case Activity::kHead:
-      return &rank.head;
-    case Activity::kOptimizer:
-      return &rank.optimizer;
-    default:
-      return nullptr;
-  }
 }
 
 }  // namespace
@@ -100,7 +78,7 @@ const Stage& Engine::stage(const Rank& rank) const {
 }
 
 Engine::Slot& Engine::slot_of(const QueueStep& step, std::int32_t rank) {
-  return slots_[at(step.first_slot + rank / step.degree)];
+  return slots_[at(slot_id(step, rank))];
 }
 
 void Engine::handle(const Event& event) {
@@ -121,6 +99,7 @@ void Engine::handle(const Event& event) {
     case EventKind::kFsdp:
       if (links_.end_fsdp(event, events_)) {
         end_fsdp();
+        start_fsdp();
       }
       break;
   }
@@ -142,7 +121,7 @@ bool Engine::compute_moves(std::int32_t index) {
     return false;
   }
   const QueueStep& step = stage(rank).compute[at(rank.compute)];
-  const std::int64_t nanoseconds = cost(step, index);
+  const std::int64_t nanoseconds = step.cost(index);
   if (nanoseconds == kPasses) {
     ++rank.compute;
     return true;
@@ -179,9 +158,9 @@ void Engine::start_group(Slot& slot) {
     timeline_.ranks[at(rank)].waiting += now_ - ranks_[at(rank)].free_since;
     book(rank, step);
   }
-  events_.push({.time = now_ + cost(step, slot.first_rank),
+  events_.push({.time = now_ + step.cost(slot.first_rank),
                 .kind = EventKind::kGroupStep,
-                .id = step.first_slot + slot.first_rank / step.degree});
+                .id = slot_id(step, slot.first_rank)});
 }
 
 bool Engine::exchange_moves(std::int32_t index) {
@@ -191,7 +170,7 @@ bool Engine::exchange_moves(std::int32_t index) {
     return false;
   }
   const QueueStep& step = stage(rank).exchange[at(rank.exchange)];
-  if (cost(step, index) == kPasses) {
+  if (step.cost(index) == kPasses) {
     ++rank.exchange;
     return true;
   }
@@ -213,13 +192,12 @@ void Engine::start_exchange(Slot& slot) {
   for (std::int32_t rank = slot.first_rank; rank < slot.first_rank + step.degree; ++rank) {
     links_.rank_starts(rank, now_);
   }
-  const std::int64_t nanoseconds = cost(step, slot.first_rank);
+  const std::int64_t nanoseconds = step.cost(slot.first_rank);
   if (nanoseconds == 0) {
     end_exchange(slot);
     return;
   }
-  links_.start_exchange(
-      step.first_slot + slot.first_rank / step.degree, nanoseconds, now_, events_);
+  links_.start_exchange(slot_id(step, slot.first_rank), nanoseconds, now_, events_);
 }
 
 void Engine::end_exchange(Slot& slot) {
@@ -231,30 +209,6 @@ void Engine::end_exchange(Slot& slot) {
     ++ranks_[at(rank)].exchange;
     ready_.push_back(rank);
   }
-}
-
-// Time in which the compute queue stood still: what it needed was in flight, or others were not
-// there yet.
-void Engine::book_idle(std::int32_t index, bool for_fsdp) {
-  Rank& rank = ranks_[at(index)];
-  Breakdown& breakdown = timeline_.ranks[at(index)];
-  const std::int64_t idle = now_ - rank.free_since;
-  if (idle > 0) {
-    const std::int64_t exposed = for_fsdp ? links_.fsdp_busy(now_) - rank.fsdp_then
-                                          : links_.exchanged(index, now_) - rank.exchanged_then;
-    (for_fsdp ? breakdown.exposed_fsdp : breakdown.exposed_exchange) += exposed;
-    breakdown.waiting += idle - exposed;
-  }
-  rank.free_since = now_;
-}
-
-void Engine::book(std::int32_t index, const QueueStep& step) {
-  const std::int64_t nanoseconds = cost(step, index);
-  if (std::int64_t* part = part_of(timeline_.ranks[at(index)], step.activity)) {
-    *part += nanoseconds;
-  }
-  ranks_[at(index)].compute_end = now_ + nanoseconds;
-  keep_span(step, index, Queue::kCompute, now_, now_ + nanoseconds);
 }
 
 void Engine::end_compute(std::int32_t index) {
@@ -276,78 +230,6 @@ void Engine::end_compute(std::int32_t index) {
     rank.exchange = 0;
     ++rank.visit;
     ask(index, visit.asked_at_end);
-  }
-}
-
-void Engine::ask(std::int32_t index, std::int32_t operations) {
-  Rank& rank = ranks_[at(index)];
-  while (rank.asked < operations) {
-    ++asked_[at(rank.asked++)];
-  }
-  start_fsdp();
-}
-
-void Engine::start_fsdp() {
-  while (!links_.fsdp_in_flight() && fsdp_done_ < std::ssize(script_.fsdp) &&
-         asked_[at(fsdp_done_)] == script_.world) {
-    fsdp_start_ = now_;
-    const std::int64_t nanoseconds = script_.fsdp[at(fsdp_done_)].nanoseconds;
-    if (nanoseconds > 0) {
-      links_.start_fsdp(nanoseconds, now_, events_);
-      return;
-    }
-    end_fsdp();
-  }
-}
-
-void Engine::end_fsdp() {
-  keep_fsdp_spans();
-  ++fsdp_done_;
-  for (std::int32_t rank = 0; rank < script_.world; ++rank) {
-    if (ranks_[at(rank)].compute == 0 && !ranks_[at(rank)].computing) {
-      ready_.push_back(rank);
-    }
-  }
-  start_fsdp();
-}
-
-void Engine::keep_span(
-    const QueueStep& step, std::int32_t rank, Queue queue, std::int64_t begin, std::int64_t end) {
-  if (!options_.spans || begin == end) {
-    return;
-  }
-  const Visit& visit = script_.visits[at(ranks_[at(rank)].visit)];
-  Span span{.rank = rank,
-            .queue = queue,
-            .activity = step.activity,
-            .begin = begin,
-            .end = end,
-            .round = visit.round,
-            .layer = visit.layer,
-            .phase = step.phase,
-            .backward = step.backward};
-  if (!step.backends.empty()) {
-    span.degree = step.degree;
-    span.backend = step.backends[at(rank / step.degree)];
-  }
-  timeline_.spans.push_back(span);
-}
-
-void Engine::keep_fsdp_spans() {
-  if (!options_.spans || now_ == fsdp_start_) {
-    return;
-  }
-  const FsdpOperation& operation = script_.fsdp[at(fsdp_done_)];
-  const Visit& visit = script_.visits[at(operation.visit)];
-  for (std::int32_t rank = 0; rank < script_.world; ++rank) {
-    timeline_.spans.push_back(
-        {.rank = rank,
-         .queue = Queue::kFsdp,
-         .activity = operation.scatter ? Activity::kScatter : Activity::kGather,
-         .begin = fsdp_start_,
-         .end = now_,
-         .round = visit.round,
-         .layer = visit.layer});
   }
 }
 

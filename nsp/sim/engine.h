@@ -65,17 +65,19 @@ class Engine {
   void start_group(Slot& slot);
   void start_exchange(Slot& slot);
   void end_exchange(Slot& slot);
-  void book_idle(std::int32_t rank, bool for_fsdp);
-  void book(std::int32_t rank, const QueueStep& step);
   void end_compute(std::int32_t rank);
 
+  // engine_fsdp.cpp
   void ask(std::int32_t rank, std::int32_t operations);
   void start_fsdp();
   void end_fsdp();
+  void keep_fsdp_spans();
 
+  // engine_book.cpp
+  void book_idle(std::int32_t rank, bool for_fsdp);
+  void book(std::int32_t rank, const QueueStep& step);
   void keep_span(
       const QueueStep& step, std::int32_t rank, Queue queue, std::int64_t begin, std::int64_t end);
-  void keep_fsdp_spans();
 
   // engine_period.cpp
   void look_for_period(std::int32_t visit);

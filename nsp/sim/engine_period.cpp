@@ -11,23 +11,6 @@ namespace {
 
 constexpr std::size_t kMoments = 4;  // longest period looked for, in visits
 
-std::size_t at(std::int32_t index) {
-  return static_cast<std::size_t>(index);
-}
-
-Breakdown times(Breakdown part, std::int64_t count) {
-  part.attention_forward *= count;
-  part.attention_backward *= count;
-  part.recompute *= count;
-  part.dense *= count;
-  part.head *= count;
-  part.optimizer *= count;
-  part.exposed_exchange *= count;
-  part.exposed_fsdp *= count;
-  part.waiting *= count;
-  return part;
-}
-
 }  // namespace
 
 // The last rank has begun this visit.
@@ -104,8 +87,8 @@ void Engine::leap(const Moment& before, std::int32_t visit, std::int32_t periods
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     Breakdown& breakdown = timeline_.ranks[rank];
     Breakdown period = breakdown;
-    period += times(before.ranks[rank], -1);
-    breakdown += times(period, periods);
+    period.add(before.ranks[rank], -1);
+    breakdown.add(period, periods);
     ranks_[rank].visit += visits;
     ranks_[rank].asked += operations;
   }

@@ -2,12 +2,18 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <queue>
 #include <vector>
 
 namespace nsp {
+
+// The place of a rank, slot, visit or operation in its vector.
+inline std::size_t at(std::int32_t id) {
+  return static_cast<std::size_t>(id);
+}
 
 enum class EventKind : std::uint8_t { kRankStep, kGroupStep, kExchange, kFsdp };
 

@@ -8,10 +8,6 @@ namespace {
 
 using Nanoseconds = std::vector<std::int64_t>;
 
-std::int64_t of(const Passes& cost, bool backward) {
-  return backward ? cost.backward : cost.forward;
-}
-
 // Where the queues of each rank stand, and when each level's latest phase was done.
 class Walk {
  public:
@@ -31,14 +27,12 @@ class Walk {
       if (!at.nodes[node].active) {
         continue;
       }
-      const PhaseCost& cost = at.nodes[node].cost;
+      const std::int64_t cost = pass_of(phase_of(at.nodes[node].cost, phase), backward_);
       const std::span<std::int64_t> done(&done_[level * world_ + node * degree], degree);
       if (phase == Phase::kCompute) {
-        compute(node * degree, done, of(cost.compute, backward_));
+        compute(node * degree, done, cost);
       } else {
-        exchange(node * degree,
-                 done,
-                 of(phase == Phase::kPrologue ? cost.prologue : cost.epilogue, backward_));
+        exchange(node * degree, done, cost);
       }
     }
   }
@@ -47,7 +41,7 @@ class Walk {
   void end_layer() {
     for (std::size_t rank = 0; rank < world_; ++rank) {
       std::int64_t& now = compute_[rank];
-      now = std::max(now, serial_ ? 0 : exchange_[rank]) + of(times_.dense[rank], backward_);
+      now = std::max(now, serial_ ? 0 : exchange_[rank]) + pass_of(times_.dense[rank], backward_);
     }
     meet_experts();
     std::int64_t begun = 0;
@@ -71,7 +65,7 @@ class Walk {
     const auto ep = static_cast<std::size_t>(times_.ep);
     for (std::size_t group = 0; group < times_.experts.size(); ++group) {
       const std::span<std::int64_t> ranks(&compute_[group * ep], ep);
-      std::ranges::fill(ranks, std::ranges::max(ranks) + of(times_.experts[group], backward_));
+      std::ranges::fill(ranks, std::ranges::max(ranks) + pass_of(times_.experts[group], backward_));
     }
   }
 
@@ -103,31 +97,18 @@ class Walk {
   Nanoseconds done_;            // by level and rank
 };
 
-std::int64_t overlapped(const RoundTimes& times,
-                        const std::vector<Issue>& order,
-                        std::int32_t layers,
-                        bool backward) {
-  Walk walk(times, backward, false);
+std::int64_t walked(const RoundTimes& times,
+                    const std::vector<Issue>& order,
+                    std::int32_t layers,
+                    bool backward,
+                    bool serial) {
+  Walk walk(times, backward, serial);
   for (std::int32_t layer = 0; layer < layers; ++layer) {
     for (const Issue& issue : order) {
-      const auto level = std::ranges::find(times.levels, issue.degree, &LevelTimes::degree);
-      walk.issue(issue.phase, static_cast<std::size_t>(level - times.levels.begin()));
+      walk.issue(issue.phase, level_of(times.levels, issue.degree));
     }
     walk.end_layer();
   }
-  return walk.end();
-}
-
-std::int64_t serial(const RoundTimes& times, bool backward) {
-  Walk walk(times, backward, true);
-  for (std::size_t level = 0; level < times.levels.size(); ++level) {
-    for (const Phase phase : {Phase::kPrologue, Phase::kCompute, Phase::kEpilogue}) {
-      if (phase == Phase::kCompute || times.levels[level].degree > 1) {
-        walk.issue(phase, level);
-      }
-    }
-  }
-  walk.end_layer();
   return walk.end();
 }
 
@@ -136,8 +117,8 @@ std::int64_t serial(const RoundTimes& times, bool backward) {
 LayerTime simulate_layers(const RoundTimes& times,
                           const std::vector<Issue>& order,
                           std::int32_t layers) {
-  return {.forward = overlapped(times, order, layers, false),
-          .backward = overlapped(times, order, layers, true)};
+  return {.forward = walked(times, order, layers, false, false),
+          .backward = walked(times, order, layers, true, false)};
 }
 
 LayerTime simulate_layer(const RoundTimes& times, const std::vector<Issue>& order) {
@@ -145,14 +126,9 @@ LayerTime simulate_layer(const RoundTimes& times, const std::vector<Issue>& orde
 }
 
 LayerTime simulate_serial_layer(const RoundTimes& times) {
-  return {.forward = serial(times, false), .backward = serial(times, true)};
-}
-
-LayerTime simulate_layer(const CostModel& model,
-                         const Round& round,
-                         std::int32_t world,
-                         const std::vector<Issue>& order) {
-  return simulate_layer(round_times(model, round, world), order);
+  const std::vector<Issue> order = serial_order(times.levels);
+  return {.forward = walked(times, order, 1, false, true),
+          .backward = walked(times, order, 1, true, true)};
 }
 
 }  // namespace nsp

@@ -32,12 +32,8 @@ LayerTime simulate_layers(const RoundTimes& times,
                           const std::vector<Issue>& order,
                           std::int32_t layers);
 
-// One layer without overlap: levels root to leaf, each phase after the one before it.
+// One layer without overlap: levels root to leaf, each phase after the one before it. The cost
+// model's load, found the simulator's way.
 LayerTime simulate_serial_layer(const RoundTimes& times);
-
-LayerTime simulate_layer(const CostModel& model,
-                         const Round& round,
-                         std::int32_t world,
-                         const std::vector<Issue>& order);
 
 }  // namespace nsp

@@ -48,7 +48,6 @@ class Links {
     std::size_t place = 0;  // in flying_
   };
 
-  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
   std::int64_t speed() const { return fsdp_in_flight() ? 1 : 2; }
   void schedule(std::int32_t slot, Events& events);
   void change_speed(std::int64_t old_speed, std::int64_t now, Events& events);

@@ -48,6 +48,37 @@ NodeTimes times_of(const CostModel& model, const WaySums& ways) {
 
 }  // namespace
 
+const Passes& phase_of(const PhaseCost& cost, Phase phase) {
+  switch (phase) {
+    case Phase::kPrologue:
+      return cost.prologue;
+    case Phase::kCompute:
+      return cost.compute;
+    case Phase::kEpilogue:
+      break;
+  }
+  return cost.epilogue;
+}
+
+std::size_t level_of(const std::vector<LevelTimes>& levels, std::int32_t degree) {
+  return static_cast<std::size_t>(std::ranges::find(levels, degree, &LevelTimes::degree) -
+                                  levels.begin());
+}
+
+std::vector<Issue> serial_order(const std::vector<LevelTimes>& levels) {
+  std::vector<Issue> order;
+  for (const LevelTimes& level : levels) {
+    if (level.degree > 1) {
+      order.push_back({Phase::kPrologue, level.degree});
+    }
+    order.push_back({Phase::kCompute, level.degree});
+    if (level.degree > 1) {
+      order.push_back({Phase::kEpilogue, level.degree});
+    }
+  }
+  return order;
+}
+
 std::vector<LevelTimes> level_times(const CostModel& model,
                                     const Round& round,
                                     std::int32_t world,

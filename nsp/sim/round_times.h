@@ -2,6 +2,7 @@
 // rank. Integer nanoseconds of one layer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -21,6 +22,17 @@ struct LevelTimes {
   std::int32_t degree = 1;
   std::vector<NodeTimes> nodes;  // by first_rank / degree
 };
+
+inline std::int64_t pass_of(const Passes& passes, bool backward) {
+  return backward ? passes.backward : passes.forward;
+}
+const Passes& phase_of(const PhaseCost& cost, Phase phase);
+
+// Where the level of this degree stands; there is one.
+std::size_t level_of(const std::vector<LevelTimes>& levels, std::int32_t degree);
+
+// Levels one after the other, each phase after the one before it.
+std::vector<Issue> serial_order(const std::vector<LevelTimes>& levels);
 
 struct RoundTimes {
   std::vector<LevelTimes> levels;    // exchanged degrees root to leaf, then the leaves

@@ -26,6 +26,10 @@ struct QueueStep {
   Phase phase = Phase::kCompute;
   bool backward = false;
   std::vector<Backend> backends{};  // by group
+
+  std::int64_t cost(std::int32_t rank) const {
+    return nanoseconds[static_cast<std::size_t>(rank / degree)];
+  }
 };
 
 struct Stage {

@@ -82,7 +82,7 @@ Checkpointing parse_checkpointing(const std::string& name) {
       return value;
     }
   }
-  bad_input("checkpoint", name, "must be none, full or marks");
+  bad_input("checkpoint", "'" + name + "'", "must be none, full or marks");
 }
 
 }  // namespace nsp

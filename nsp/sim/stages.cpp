@@ -16,29 +16,8 @@ namespace {
 
 using Levels = std::vector<LevelTimes>;
 
-std::int64_t phase_of(const PhaseCost& cost, Phase phase, bool backward) {
-  const Passes& both = phase == Phase::kPrologue  ? cost.prologue
-                       : phase == Phase::kCompute ? cost.compute
-                                                  : cost.epilogue;
-  return backward ? both.backward : both.forward;
-}
-
 std::int32_t size(const std::vector<QueueStep>& steps) {
   return static_cast<std::int32_t>(steps.size());
-}
-
-std::vector<Issue> serial_order(const Levels& levels) {
-  std::vector<Issue> order;
-  for (const LevelTimes& level : levels) {
-    if (level.degree > 1) {
-      order.push_back({Phase::kPrologue, level.degree});
-    }
-    order.push_back({Phase::kCompute, level.degree});
-    if (level.degree > 1) {
-      order.push_back({Phase::kEpilogue, level.degree});
-    }
-  }
-  return order;
 }
 
 QueueStep attention_step(const LevelTimes& level, Phase phase, Activity activity, bool backward) {
@@ -48,7 +27,8 @@ QueueStep attention_step(const LevelTimes& level, Phase phase, Activity activity
                  .phase = phase,
                  .backward = backward};
   for (const NodeTimes& node : level.nodes) {
-    step.nanoseconds.push_back(node.active ? phase_of(node.cost, phase, backward) : kPasses);
+    step.nanoseconds.push_back(node.active ? pass_of(phase_of(node.cost, phase), backward)
+                                           : kPasses);
     step.backends.push_back(node.backend);
   }
   return step;
@@ -67,9 +47,9 @@ class AttentionPart {
 
   void add(const std::vector<Issue>& order, Activity activity, bool backward) {
     for (const Issue& issue : serial_ ? serial_order(levels_) : order) {
-      const auto at = std::ranges::find(levels_, issue.degree, &LevelTimes::degree);
-      QueueStep step = attention_step(*at, issue.phase, activity, backward);
-      std::int32_t& done = done_[static_cast<std::size_t>(at - levels_.begin())];
+      const std::size_t level = level_of(levels_, issue.degree);
+      QueueStep step = attention_step(levels_[level], issue.phase, activity, backward);
+      std::int32_t& done = done_[level];
       const bool computes = issue.phase == Phase::kCompute;
       auto& queue = computes ? stage_.compute : stage_.exchange;
       const auto& other = computes ? stage_.exchange : stage_.compute;
@@ -106,7 +86,7 @@ std::vector<std::int64_t> nothing(std::int32_t world) {
 void add_dense(Stage& stage, const RoundTimes& times, bool backward) {
   std::vector<std::int64_t> ranks;
   for (const Passes& dense : times.dense) {
-    ranks.push_back(backward ? dense.backward : dense.forward);
+    ranks.push_back(pass_of(dense, backward));
   }
   if (!backward || times.experts.empty()) {
     add_join(stage, Activity::kDense, ranks, backward);
@@ -114,7 +94,7 @@ void add_dense(Stage& stage, const RoundTimes& times, bool backward) {
   if (!times.experts.empty()) {
     std::vector<std::int64_t> groups;
     for (const Passes& experts : times.experts) {
-      groups.push_back(backward ? experts.backward : experts.forward);
+      groups.push_back(pass_of(experts, backward));
     }
     add_join(stage, Activity::kDense, std::move(groups), backward);
     stage.compute.back().degree = times.ep;

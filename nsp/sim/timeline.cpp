@@ -23,17 +23,16 @@ std::int64_t Breakdown::sum() const {
   return all;
 }
 
-Breakdown& Breakdown::operator+=(const Breakdown& other) {
+void Breakdown::add(const Breakdown& other, std::int64_t times) {
   for (const auto part : kParts) {
-    this->*part += other.*part;
+    this->*part += times * (other.*part);
   }
-  return *this;
 }
 
 Breakdown Timeline::mean() const {
   Breakdown all;
   for (const Breakdown& rank : ranks) {
-    all += rank;
+    all.add(rank);
   }
   for (const auto part : kParts) {
     all.*part /= ranks.empty() ? 1 : static_cast<std::int64_t>(ranks.size());

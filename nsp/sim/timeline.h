@@ -53,7 +53,7 @@ struct Breakdown {
   std::int64_t waiting = 0;           // and while others are not there yet
 
   std::int64_t sum() const;
-  Breakdown& operator+=(const Breakdown& other);
+  void add(const Breakdown& other, std::int64_t times = 1);
   bool operator==(const Breakdown&) const = default;
 };
 

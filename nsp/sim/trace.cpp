@@ -39,6 +39,11 @@ std::string_view activity_name(const Span& span) {
                        : (prologue ? "prologue forward" : "epilogue forward");
 }
 
+std::string span_name(const Span& span) {
+  return span.degree > 0 ? fmt::format("{} {}", activity_name(span), span.degree)
+                         : std::string(activity_name(span));
+}
+
 std::string microseconds(std::int64_t nanoseconds) {
   return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
 }
@@ -101,11 +106,6 @@ void save_compressed(const std::string& text, const std::string& path) {
 }
 
 }  // namespace
-
-std::string span_name(const Span& span) {
-  return span.degree > 0 ? fmt::format("{} {}", activity_name(span), span.degree)
-                         : std::string(activity_name(span));
-}
 
 std::string trace_json(const Timeline& timeline) {
   std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";

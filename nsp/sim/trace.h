@@ -8,10 +8,8 @@
 
 namespace nsp {
 
-// "attention forward 8", "prologue backward 2", "gather".
-std::string span_name(const Span& span);
-
-// Needs the timeline's spans. Same timeline, same bytes.
+// Needs the timeline's spans; their names: "attention forward 8", "prologue backward 2", "gather".
+// Same timeline, same bytes.
 std::string trace_json(const Timeline& timeline);
 
 // Writes trace_json; gzipped when the path ends in .gz. Throws Error when it cannot be written.

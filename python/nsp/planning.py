@@ -24,9 +24,9 @@ class Placement:
     tokens: int  # kept tokens
     first_rank: int
     degree: int
-    backend: str  # local, ulysses
+    backend: str  # local, ulysses, gather, ring, usp-ring or usp-gather
     ulysses_degree: int = 1
-    mark: str = "recompute"
+    mark: str = "recompute"  # or save, save_qkv
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,7 @@ def plan(
     """Plans one batch.
 
     lengths: tokens of each sequence. model, profile: a preset's name, a JSON file's path, or JSON text.
+    ranks_per_host: ranks that share a host, for what traffic costs; None: all of them.
     token_budget: most tokens a rank holds in a round; 0: 1.2 x all tokens / world, rounded up.
     over_length: error, skip or truncate.
     byte_budget: most bytes of attention output that a rank saves of a layer, so that it need not be

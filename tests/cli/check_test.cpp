@@ -1,8 +1,7 @@
 #include "call.h"
-#include "nsp/base/json.h"
 #include "nsp/plan/make_plan.h"
 #include "nsp/plan/plan_json.h"
-#include "tests/temporary.h"
+#include "tiny_runs.h"
 
 namespace nsp {
 namespace {
@@ -12,24 +11,18 @@ Json example() {
                            {{place(0, 8, {0, 4}), place(1, 6, {2, 2}), place(2, 5, {0, 1})}}));
 }
 
-std::string file_with(const std::string& text) {
-  const std::string path = temporary_path("file.json");
-  write_file(path, text);
-  return path;
-}
-
-std::string file_with(const Json& json) {
+std::string plan_file(const Json& json) {
   return file_with(json.dump());
 }
 
 void expect_violation(const Json& json, const std::string& reason) {
-  const Outcome outcome = call({"check", file_with(json)});
+  const Outcome outcome = call({"check", plan_file(json)});
   EXPECT_EQ(outcome.code, 1);
   expect_contains(outcome.out, reason);
 }
 
 TEST(CheckCommand, ASoundPlanExitsWithZero) {
-  const Outcome outcome = call({"check", file_with(example())});
+  const Outcome outcome = call({"check", plan_file(example())});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   expect_contains(outcome.out, "sound: 3 sequences, 19 tokens");
 }
@@ -55,50 +48,35 @@ TEST(CheckCommand, HandMadeFaultsExitWithOneAndTheReason) {
 TEST(CheckCommand, UnknownFieldsAndBrokenJsonAreBadInput) {
   Json json = example();
   json["rounds"][0]["colour"] = 1;
-  expect_bad_input({"check", file_with(json)}, "plan.rounds[0]: unknown field 'colour'");
-  expect_bad_input({"check", file_with(std::string("{\"format\":"))}, "not valid JSON");
+  expect_bad_input({"check", plan_file(json)}, "plan.rounds[0]: unknown field 'colour'");
+  expect_bad_input({"check", file_with("{\"format\":")}, "not valid JSON");
   expect_bad_input({"check", "/nonexistent.json"}, "/nonexistent.json: cannot be read");
 }
 
 TEST(CheckCommand, GivesViolationsAsJson) {
   Json json = example();
   json["hash"] = "0123";
-  const Outcome outcome = call({"check", file_with(json), "--json", "-"});
+  const Outcome outcome = call({"check", plan_file(json), "--json", "-"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(Json::parse(outcome.out)["sound"], false);
   EXPECT_EQ(Json::parse(outcome.out)["violations"].size(), 1U);
 }
 
 TEST(ExplainCommand, SaysWhereEachClassWent) {
-  const Outcome outcome = call({"explain", file_with(example())});
+  const Outcome outcome = call({"explain", plan_file(example())});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   expect_contains(outcome.out, "up to 1K");
-  const Json json = Json::parse(call({"explain", file_with(example()), "--json", "-"}).out);
+  const Json json = Json::parse(call({"explain", plan_file(example()), "--json", "-"}).out);
   EXPECT_EQ(json["classes"].size(), 3U);
   EXPECT_EQ(json["classes"][0]["degree"], 4);
 }
 
 TEST(ExplainCommand, SaysWhatIsSavedAtEachLevel) {
   const std::string path = temporary_path("marked.json");
-  const Outcome planned = call({"plan",
-                                "--lengths",
-                                file_with(std::string("700\n300\n40\n5\n")),
-                                "--world",
-                                "4",
-                                "--sp-max",
-                                "4",
-                                "--model",
-                                "tiny",
-                                "--profile",
-                                "cpu-gloo",
-                                "--token-budget",
-                                "300",
-                                "--byte-budget",
-                                "64KiB",
-                                "--mark-order",
-                                "tree",
-                                "--json",
-                                path});
+  const Outcome planned = call(tiny4(
+      "plan",
+      "700\n300\n40\n5\n",
+      {"--token-budget", "300", "--byte-budget", "64KiB", "--mark-order", "tree", "--json", path}));
   ASSERT_EQ(planned.code, 0) << planned.err;
   expect_contains(planned.out, "of 65536 bytes a rank and layer");
   const Outcome told = call({"explain", path, "--model", "tiny", "--profile", "cpu-gloo"});
@@ -115,7 +93,7 @@ TEST(ExplainCommand, SaysWhatIsSavedAtEachLevel) {
 TEST(ExplainCommand, RefusesAnUnsoundPlan) {
   Json json = example();
   json["rounds"][0]["placements"][1]["first_rank"] = 1;
-  EXPECT_EQ(call({"explain", file_with(json)}).code, 1);
+  EXPECT_EQ(call({"explain", plan_file(json)}).code, 1);
 }
 
 }  // namespace

@@ -1,32 +1,17 @@
 #include "call.h"
-#include "nsp/base/json.h"
 #include "nsp/plan/check.h"
 #include "nsp/plan/plan_json.h"
-#include "tests/temporary.h"
+#include "tiny_runs.h"
 
 namespace nsp {
 namespace {
 
-using Arguments = std::vector<std::string>;
-
-std::string file_with(const std::string& text) {
-  const std::string path = temporary_path("file.txt");
-  write_file(path, text);
-  return path;
-}
-
-// `nsp plan` of these lengths for the tiny model on the CPU profile, with more or other options.
 Arguments plan_call(const std::string& lengths, const Arguments& more) {
-  Arguments arguments = {
-      "plan", "--lengths", file_with(lengths), "--model", "tiny", "--profile", "cpu-gloo"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
+  return tiny("plan", lengths, more);
 }
 
 Arguments small(const Arguments& more) {
-  Arguments all = {"--world", "4", "--sp-max", "4"};
-  all.insert(all.end(), more.begin(), more.end());
-  return plan_call("700\n300\n40\n5\n1\n200\n", all);
+  return tiny4("plan", "700\n300\n40\n5\n1\n200\n", more);
 }
 
 TEST(PlanCommand, TakesBackendsAndExpertGroups) {

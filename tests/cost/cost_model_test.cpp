@@ -19,15 +19,14 @@ TEST(CostModel, WorkCountsBlocksUnderTheDiagonal) {
 }
 
 TEST(CostModel, BytesAreThoseThatLeaveTheRank) {
-  const CostModel model(simple_model(), simple_profile(), 2);
+  const CostModel model(simple_model(), simple_profile(), 4);  // 1 GB/s: a byte a nanosecond
   // Degree 2: a rank holds 50 of 100 tokens and sends half of its heads: q 4, k and v 2 each -> 8
   // values.
-  EXPECT_EQ(model.qkv_bytes(100, 2), 50 * 8 / 2);
-  EXPECT_EQ(model.output_bytes(100, 2), 50 * 4 / 2);
+  EXPECT_EQ(model.sequence(100, 2).prologue.forward, 50 * 8 / 2);
+  EXPECT_EQ(model.sequence(100, 2).epilogue.forward, 50 * 4 / 2);
   // Degree 4: 25 tokens, three quarters leave; each of 2 KV heads goes to two ranks: 4 copies.
-  EXPECT_EQ(model.qkv_bytes(100, 4), 25 * (4 + 2 * 4) * 3 / 4);
-  EXPECT_EQ(model.qkv_bytes(100, 1), 0);
-  EXPECT_EQ(model.output_bytes(100, 1), 0);
+  EXPECT_EQ(model.sequence(100, 4).prologue.forward, 25 * (4 + 2 * 4) * 3 / 4);
+  EXPECT_EQ(model.sequence(100, 1).traffic(), Passes{});
 }
 
 TEST(CostModel, DegreesBeyondAHostCrossTheSlowLink) {
@@ -36,9 +35,9 @@ TEST(CostModel, DegreesBeyondAHostCrossTheSlowLink) {
   EXPECT_EQ(model.sequence(100, 2).prologue.backward, 100);  // the output's gradient
   EXPECT_EQ(model.sequence(100, 2).epilogue, (Passes{100, 200}));
   EXPECT_EQ(model.sequence(100, 4).prologue.forward, 2250);  // 225 bytes at 0.1 GB/s
-  EXPECT_EQ(model.node_fixed(1), (Passes{0, 0}));
-  EXPECT_EQ(model.node_fixed(2), (Passes{10, 10}));
-  EXPECT_EQ(model.node_fixed(4), (Passes{100, 100}));
+  EXPECT_EQ(model.way_fixed(head_split(1)).sum(), (Passes{0, 0}));
+  EXPECT_EQ(model.way_fixed(head_split(2)).sum(), (Passes{10, 10}));
+  EXPECT_EQ(model.way_fixed(head_split(4)).sum(), (Passes{100, 100}));
 }
 
 TEST(CostModel, HeadsLimitTheDegree) {
@@ -53,15 +52,18 @@ TEST(CostModel, HeadsLimitTheDegree) {
 TEST(CostModel, FrozenProfileReproducesMeasuredRates) {
   const ModelShape shape = find_model("qwen3-30b-a3b");
   const CostModel model(shape, find_profile(shape, "h200"), 8);
-  const SequenceCost cost = model.sequence(32768, 1);
+  const auto launch = [&](std::int32_t degree) {
+    NodeSums alone;
+    alone.add(model.sequence(32768, degree));
+    return model.phases(head_split(degree), alone).compute;
+  };
   const double flop = 2.0 * 32768 * 32768 * 32 * 128;
-  const Passes node = model.node(1, cost.compute, cost.path, {});
+  const Passes node = launch(1);
   EXPECT_NEAR(flop / static_cast<double>(node.forward), 562e3, 15e3);  // FLOP a nanosecond
   EXPECT_NEAR(2.5 * flop / static_cast<double>(node.backward), 500e3, 15e3);
   // One head a rank: 402 TFLOP/s forward, the critical path weighs (the law is within 12 % of each
   // row).
-  const SequenceCost single = model.sequence(32768, 32);
-  const Passes one = model.node(1, single.compute, single.path, {});
+  const Passes one = launch(32);
   EXPECT_NEAR(flop / 32 / static_cast<double>(one.forward), 402e3, 0.12 * 402e3);
 }
 

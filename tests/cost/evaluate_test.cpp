@@ -25,7 +25,6 @@ TEST(Evaluate, AddsNodesOnTheRanksPath) {
   EXPECT_EQ(result.rounds[0].tokens, (std::vector<std::int64_t>{256, 128}));
   EXPECT_EQ(result.load, (Passes{11034, 21290}));
   EXPECT_EQ(result.tokens_max, 256);
-  EXPECT_EQ(result.bytes_max, 256 * 4);
   EXPECT_EQ(result.step, 10 * (11034 + 21290));
   EXPECT_DOUBLE_EQ(predicted(result).forward, 11034e-9);
 }

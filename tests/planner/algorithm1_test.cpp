@@ -8,14 +8,6 @@
 namespace nsp {
 namespace {
 
-std::int64_t bound_of(const Problem& problem) {
-  std::vector<std::int64_t> tokens;
-  for (const Sequence& sequence : problem.sequences) {
-    tokens.push_back(sequence.tokens);
-  }
-  return lower_bound(*problem.model, tokens, problem.world, problem.sp_max, problem.token_budget);
-}
-
 TEST(Algorithm1, OneSequenceIsSpreadOverAllRanks) {
   const CostModel model = large_model();
   const Problem problem = problem_of(model, 4, 4, 40000, {131072});
@@ -64,7 +56,7 @@ TEST(Algorithm1, NeverBeatsTheOptimumNorTheBound) {
     const Problem problem = problem_of(model, world, world, sum / world * 3 / 2 + 1, lengths);
     const Solution optimum = exhaustive(problem);
     const Solution found = algorithm1(problem, {});
-    ASSERT_LE(bound_of(problem), optimum.load) << "case " << i;
+    ASSERT_LE(lower_bound(problem), optimum.load) << "case " << i;
     if (found.feasible) {
       ASSERT_LE(optimum.load, found.load) << "case " << i;
       worst = std::max(worst, static_cast<double>(found.load) / static_cast<double>(optimum.load));

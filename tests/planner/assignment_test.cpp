@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "cases.h"
-#include "nsp/planner/local_search.h"
 
 namespace nsp {
 namespace {

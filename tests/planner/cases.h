@@ -1,30 +1,41 @@
-// Small problems, exhaustive search, random plans.
+// Models, small problems, exhaustive search, random plans.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "nsp/base/random.h"
 #include "nsp/cost/make_profile.h"
 #include "nsp/plan/make_plan.h"
+#include "nsp/plan/plan_json.h"
 #include "nsp/planner/problem.h"
 
 namespace nsp {
 
+inline const ModelShape kTiny = find_model("tiny");
+inline const Profile kCpu = find_profile(kTiny, "cpu-gloo");
+inline const ModelShape kLarge = find_model("qwen3-30b-a3b");
+inline const Profile kGpu = find_profile(kLarge, "h200");
+
 inline CostModel tiny_model() {
-  const ModelShape shape = find_model("tiny");
-  return CostModel(shape, find_profile(shape, "cpu-gloo"), 8);
+  return CostModel(kTiny, kCpu, 8);
 }
 
 inline CostModel large_model() {
-  const ModelShape shape = find_model("qwen3-30b-a3b");
-  return CostModel(shape, find_profile(shape, "h200"), 8);
+  return CostModel(kLarge, kGpu, 8);
 }
 
-inline CostModel expert_model(std::int32_t ep) {
-  const ModelShape shape = find_model("qwen3-30b-a3b");
-  return CostModel(shape, find_profile(shape, "h200"), 8, ep);
+// Predicted seconds of one layer.
+inline double load(const Plan& plan) {
+  return plan.predicted.forward + plan.predicted.backward;
+}
+
+// Equal for equal plans, whenever they were made.
+inline std::string bytes(Plan plan) {
+  plan.planning_ms = 0;
+  return json_text(plan);
 }
 
 constexpr Backend kAllBackends[] = {

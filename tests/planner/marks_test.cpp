@@ -116,7 +116,7 @@ bool is_full(const Round& round, std::int32_t world, std::int64_t most_tokens) {
 
 TEST(Marks, NoRankKeepsMoreThanTheBudgetAndNothingMoreFits) {
   const CostModel model = large_model();
-  const std::int64_t token_bytes = saved_token_bytes(find_model("qwen3-30b-a3b"));
+  const std::int64_t token_bytes = saved_token_bytes(kLarge);
   Random random(3);
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Plan plan = random_plan(seed);
@@ -189,19 +189,17 @@ TEST(Marks, OnATreeALargerBudgetMaySaveLess) {
 }
 
 TEST(Marks, APlanKeepsTheBudgetOfItsRequest) {
-  const ModelShape shape = find_model("tiny");
-  const Profile profile = find_profile(shape, "cpu-gloo");
   PlanRequest request{.lengths = {700, 300, 40, 5, 1, 200}, .world = 4, .sp_max = 4};
-  const Plan without = plan(request, shape, profile).plan;
+  const Plan without = plan(request, kTiny, kCpu).plan;
   EXPECT_EQ(without.predicted.bytes_max, 0);
-  request.byte_budget = 200 * saved_token_bytes(shape);
-  const Plan with = plan(request, shape, profile).plan;
+  request.byte_budget = 200 * saved_token_bytes(kTiny);
+  const Plan with = plan(request, kTiny, kCpu).plan;
   EXPECT_GT(with.predicted.bytes_max, 0);
   EXPECT_LE(with.predicted.bytes_max, request.byte_budget);
   EXPECT_NE(with.hash, without.hash);
   EXPECT_EQ(with.hash, plan_hash(with));
   request.byte_budget = -1;
-  EXPECT_THROW(plan(request, shape, profile), BadInput);
+  EXPECT_THROW(plan(request, kTiny, kCpu), BadInput);
   EXPECT_THROW(parse_mark_order("upwards"), BadInput);
 }
 

@@ -8,7 +8,6 @@
 
 #include "cases.h"
 #include "nsp/planner/bound.h"
-#include "nsp/planner/request.h"
 #include "nsp/planner/rounds.h"
 #include "nsp/planner/solve.h"
 
@@ -65,7 +64,8 @@ TEST(Optimum, OneRoundIsFoundInMostTinyInstancesAndNeverUndercut) {
     const CostModel& model = models[i % 2];
     const Case one = random_case(random, 6, 10);
     const Problem problem = problem_of(model, one.world, one.sp_max, one.budget, one.lengths);
-    const auto rounds = solve(problem, PlanRequest{}, {.kind = PlannerKind::kNsp});
+    const auto rounds =
+        solve(problem, PlanRequest{}, {.kind = PlannerKind::kNsp}, lower_bound(problem));
     ASSERT_TRUE(all_feasible(rounds)) << "case " << i;
     if (rounds.size() > 1) {
       continue;  // the next test's
@@ -74,8 +74,7 @@ TEST(Optimum, OneRoundIsFoundInMostTinyInstancesAndNeverUndercut) {
     const std::int64_t optimum = Optimum(problem).below(most);  // only what is better is searched
     ++cases;
     reached += optimum == most ? 1 : 0;
-    ASSERT_LE(lower_bound(model, one.lengths, one.world, one.sp_max, one.budget), optimum)
-        << "case " << i;
+    ASSERT_LE(lower_bound(problem), optimum) << "case " << i;
   }
   std::printf("optimum of one round reached in %d of %d cases\n", reached, cases);
   EXPECT_GE(cases, 1500);
@@ -94,12 +93,12 @@ TEST(Optimum, OverRoundsIsNeverUndercutByBoundOrPlan) {
     const Problem problem = problem_of(model, one.world, one.sp_max, one.budget, one.lengths);
     const std::int64_t optimum = optimum_over_rounds(problem);
     ASSERT_LT(optimum, INT64_MAX) << "case " << i;
-    ASSERT_LE(lower_bound(model, one.lengths, one.world, one.sp_max, one.budget), optimum)
-        << "case " << i;
+    ASSERT_LE(lower_bound(problem), optimum) << "case " << i;
     if (i % 5 != 0) {
       continue;  // planning takes longer than the proof
     }
-    const auto rounds = solve(problem, PlanRequest{}, {.kind = PlannerKind::kNsp});
+    const auto rounds =
+        solve(problem, PlanRequest{}, {.kind = PlannerKind::kNsp}, lower_bound(problem));
     ASSERT_TRUE(all_feasible(rounds)) << "case " << i;
     ASSERT_GE(total_load(rounds), optimum) << "case " << i;
     ++cases;

@@ -5,22 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "cases.h"
-#include "nsp/cost/evaluate.h"
 #include "nsp/plan/check.h"
-#include "nsp/plan/plan_json.h"
 #include "nsp/planner/planner.h"
 
 namespace nsp {
 namespace {
-
-const ModelShape kTiny = find_model("tiny");
-const Profile kCpu = find_profile(kTiny, "cpu-gloo");
-const ModelShape kLarge = find_model("qwen3-30b-a3b");
-const Profile kGpu = find_profile(kLarge, "h200");
-
-double load(const Plan& plan) {
-  return plan.predicted.forward + plan.predicted.backward;
-}
 
 // The names that planner_names() lists; K is 2. flexsp takes seconds and may be missing: its own
 // tests hold it to the same.
@@ -33,11 +22,6 @@ std::vector<std::string> planners() {
     }
   }
   return names;
-}
-
-std::string bytes(Plan plan) {
-  plan.planning_ms = 0;
-  return to_json(plan).dump();
 }
 
 // A plan that may be executed, or an answer that says why there is none.

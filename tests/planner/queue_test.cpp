@@ -8,7 +8,6 @@
 
 #include "cases.h"
 #include "nsp/base/error.h"
-#include "nsp/plan/plan_json.h"
 
 namespace nsp {
 namespace {
@@ -23,9 +22,7 @@ PlanResult echo(const PlanRequest& request) {
 }
 
 TEST(PlanQueue, GivesThePlansOfPlanInTheOrderOfTheRequests) {
-  const ModelShape shape = find_model("tiny");
-  const Profile profile = find_profile(shape, "cpu-gloo");
-  PlanQueue queue(shape, profile, 3, 4);
+  PlanQueue queue(kTiny, kCpu, 3, 4);
   Random random(21);
   std::vector<PlanRequest> requests;
   for (std::int64_t i = 0; i < 20; ++i) {
@@ -37,7 +34,7 @@ TEST(PlanQueue, GivesThePlansOfPlanInTheOrderOfTheRequests) {
   std::thread producer([&] { std::ranges::for_each(requests, [&](auto& r) { queue.push(r); }); });
   for (const PlanRequest& request : requests) {
     PlanResult taken = queue.take();
-    PlanResult expected = plan(request, shape, profile);
+    PlanResult expected = plan(request, kTiny, kCpu);
     taken.plan.planning_ms = expected.plan.planning_ms = 0;
     EXPECT_EQ(taken.plan, expected.plan);
   }
@@ -65,8 +62,7 @@ TEST(PlanQueue, KeepsTheOrderWhenLaterPlansAreDoneFirst) {
 }
 
 TEST(PlanQueue, AnExceptionArrivesWhereItsPlanIsTaken) {
-  const ModelShape shape = find_model("tiny");
-  PlanQueue queue(shape, find_profile(shape, "cpu-gloo"), 1, 3);
+  PlanQueue queue(kTiny, kCpu, 1, 3);
   queue.push(request_of(5));
   queue.push(request_of(-1));
   queue.push(request_of(7));

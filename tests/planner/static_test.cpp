@@ -50,8 +50,7 @@ TEST(Static, ByTokensGoesWhereTheFewestTokensAre) {
 }
 
 TEST(Static, UspIsUlyssesInsideAHostAndARingBetween) {
-  const ModelShape shape = find_model("qwen3-30b-a3b");
-  const CostModel model(shape, find_profile(shape, "h200"), 4);
+  const CostModel model(kLarge, kGpu, 4);
   Problem problem = problem_of(model, 16, 16, 100000, {90000, 40000, 8000});
   problem.backends = {Backend::kUlysses, Backend::kUspRing};
   for (const Placement& placement : static_degree(problem, 8).placements) {

@@ -8,32 +8,11 @@
 #include "nsp/plan/check.h"
 #include "nsp/planner/assignment.h"
 #include "nsp/planner/bound.h"
-#include "nsp/planner/local_search.h"
 #include "nsp/planner/nsp.h"
 #include "nsp/planner/planner.h"
 
 namespace nsp {
 namespace {
-
-const ModelShape kLarge = find_model("qwen3-30b-a3b");
-const Profile kGpu = find_profile(kLarge, "h200");
-
-double load(const Plan& plan) {
-  return plan.predicted.forward + plan.predicted.backward;
-}
-
-std::int64_t bound_of(const Problem& problem) {
-  std::vector<std::int64_t> tokens;
-  for (const Sequence& sequence : problem.sequences) {
-    tokens.push_back(sequence.tokens);
-  }
-  return lower_bound(*problem.model,
-                     tokens,
-                     problem.world,
-                     problem.sp_max,
-                     problem.token_budget,
-                     problem.backends);
-}
 
 // Hosts of 2 ranks, so that usp has hosts to join.
 CostModel two_hosts(std::int32_t ep) {
@@ -93,7 +72,7 @@ TEST(Ways, NoRandomPlanIsBelowTheBound) {
     }
     const Solution solution = score(problem, placements);
     problem.token_budget = solution.tokens_max;
-    ASSERT_LE(bound_of(problem), solution.load) << "case " << i;
+    ASSERT_LE(lower_bound(problem), solution.load) << "case " << i;
   }
 }
 
@@ -117,7 +96,7 @@ TEST(Ways, TinyInstancesReachTheOptimum) {
     if (optimum.feasible) {
       ++cases;
       ASSERT_GE(found.load, optimum.load) << "case " << i;
-      ASSERT_LE(bound_of(problem), optimum.load) << "case " << i;
+      ASSERT_LE(lower_bound(problem), optimum.load) << "case " << i;
       // Loads within 1 / 8192 count as equal and go to fewer bytes.
       reached += found.load - optimum.load <= optimum.load / 8192 ? 1 : 0;
     }

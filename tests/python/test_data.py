@@ -9,21 +9,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("nsp._core", reason="nsp._core is not built")
 
+import one_rank  # noqa: E402
 from nsp._native import core  # noqa: E402
-from nsp.settings import Settings, make_settings  # noqa: E402
-from shape import SHAPE  # noqa: E402
+from one_rank import Rank, Tokens  # noqa: E402
 
 import nsp  # noqa: E402
-
-
-class Rank:
-    """A context that only reads."""
-
-    def __init__(self, rank: int, settings: Settings) -> None:
-        self.rank, self.settings, self.world_size = rank, settings, settings.world
-
-    def schedule(self, plan: nsp.Plan) -> Any:
-        return None
 
 
 class Given(nsp.PlannedSteps):
@@ -33,20 +23,8 @@ class Given(nsp.PlannedSteps):
         return nsp.Plan.from_json(self.given) if self.given else super().plan(k, planner)
 
 
-class Tokens:
-    """Sample i counts up from 100 i + 1; reads are recorded."""
-
-    def __init__(self, lengths: list[int]) -> None:
-        self.lengths, self.reads = lengths, []
-
-    def read(self, i: int, begin: int, end: int) -> list[int]:
-        self.reads.append((i, begin, end))
-        return [100 * i + t + 1 for t in range(begin, end)]
-
-
 def steps_of(rank: int, dataset: Any, world: int = 2, tokens: int = 64, **settings: Any) -> Given:
-    made = make_settings(world, SHAPE, "cpu", sp_max=2 if world > 1 else 1, **settings)
-    return Given(dataset, Rank(rank, made), tokens)  # type: ignore[arg-type]
+    return Given(dataset, Rank(rank, one_rank.settings(world, **settings)), tokens)  # type: ignore[arg-type]
 
 
 def test_the_label_of_token_4_is_5_and_the_last_is_ignored() -> None:

@@ -12,48 +12,14 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("nsp._core", reason="nsp._core is not built")
 
+import one_rank  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from nsp.agreement import Agreement  # noqa: E402
 from nsp.loading import REMEDY, Loader  # noqa: E402
 from nsp.plans_ahead import PlansAhead  # noqa: E402
-from nsp.settings import make_settings  # noqa: E402
-from shape import SHAPE  # noqa: E402
+from one_rank import Rank, Tokens  # noqa: E402
 
 import nsp  # noqa: E402
-
-
-class Executed:
-    """A compiled schedule that a model has run."""
-
-    attention_calls = 1
-
-
-class World:
-    def begin_step(self, step: int) -> None:
-        """Nobody watches."""
-
-
-class Rank:
-    """A context of one rank with an attached model."""
-
-    attached, rank, device, world = True, 0, torch.device("cpu"), World()
-
-    def __init__(self) -> None:
-        self.settings = make_settings(1, SHAPE, "cpu", sp_max=1)
-
-    def schedule(self, plan: nsp.Plan) -> Any:
-        return Executed()
-
-    def agreement(self, what: str, remedy: str) -> Agreement:
-        return Agreement(dist.HashStore(), what, 0, 1, timedelta(seconds=60), remedy)
-
-
-class Samples:
-    def __init__(self, lengths: list[int]) -> None:
-        self.lengths = lengths
-
-    def read(self, i: int, begin: int, end: int) -> list[int]:
-        return list(range(begin, end))
 
 
 class Broken(nsp.PlannedSteps):
@@ -66,7 +32,7 @@ class Broken(nsp.PlannedSteps):
 
 
 def make_steps(kind: Any = nsp.PlannedSteps) -> Any:
-    return kind(Samples([7, 30, 12, 3, 25, 18, 31, 9, 14, 22]), Rank(), 40)
+    return kind(Tokens([7, 30, 12, 3, 25, 18, 31, 9, 14, 22]), Rank(0, one_rank.settings(1)), 40)
 
 
 def taken(loader: Loader) -> list[tuple[int, str]]:

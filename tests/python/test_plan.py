@@ -161,3 +161,10 @@ def test_saved_bytes_keep_the_budget() -> None:
 def test_wrong_keywords_of_the_native_planner_are_named(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         core().plan([5], **{**SETTINGS, **changes})
+
+
+def test_the_native_planner_has_the_defaults_of_the_command_line() -> None:
+    lengths = [900, 3, 77]
+    native = nsp.Plan.from_json(*core().plan(lengths, **SETTINGS))
+    assert native.planner == "nsp"
+    assert native.hash == nsp.plan(lengths, **SETTINGS).hash

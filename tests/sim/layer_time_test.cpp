@@ -26,7 +26,7 @@ Round two_levels() {
 TEST(LayerTime, LeafFirstHidesThePrologue) {
   const CostModel model(simple_model(), simple_profile(), 2);
   const Round round = two_levels();
-  EXPECT_EQ(simulate_layer(model, round, 2, default_order(round)),
+  EXPECT_EQ(simulate_layer(round_times(model, round, 2), default_order(round)),
             (LayerTime{10261 + 256, 20517 + 512}));
 }
 
@@ -36,7 +36,8 @@ TEST(LayerTime, RootFirstHidesTheEpilogue) {
   const CostModel model(simple_model(), simple_profile(), 2);
   const std::vector<Issue> order = {
       {Phase::kPrologue, 2}, {Phase::kCompute, 2}, {Phase::kEpilogue, 2}, {Phase::kCompute, 1}};
-  EXPECT_EQ(simulate_layer(model, two_levels(), 2, order), (LayerTime{10517 + 256, 20261 + 512}));
+  EXPECT_EQ(simulate_layer(round_times(model, two_levels(), 2), order),
+            (LayerTime{10517 + 256, 20261 + 512}));
 }
 
 TEST(LayerTime, SerialIsTheLoad) {
@@ -92,26 +93,16 @@ CostModel without_communication() {
   return CostModel(shape, profile, 8);
 }
 
-// Levels root to leaf, leaves last: nobody waits, since ranks of a node have done the same before.
-std::vector<Issue> root_first(const Round& round) {
-  std::vector<Issue> order;
-  for (const std::int32_t degree : exchanged_degrees(round)) {
-    order.push_back({Phase::kPrologue, degree});
-    order.push_back({Phase::kCompute, degree});
-    order.push_back({Phase::kEpilogue, degree});
-  }
-  order.push_back({Phase::kCompute, 1});
-  return order;
-}
-
 class LayersOfRandomPlans : public testing::TestWithParam<std::uint64_t> {};
 
+// Levels root to leaf: nobody waits, since ranks of a node have done the same before.
 TEST_P(LayersOfRandomPlans, WithoutCommunicationRootFirstIsTheLoad) {
   const Plan plan = random_plan(GetParam());
   const CostModel model = without_communication();
   for (const Round& round : plan.rounds) {
     const RoundLoad load = evaluate(model, round, plan.world);
-    EXPECT_EQ(simulate_layer(model, round, plan.world, root_first(round)),
+    const RoundTimes times = round_times(model, round, plan.world);
+    EXPECT_EQ(simulate_layer(times, serial_order(times.levels)),
               (LayerTime{load.largest.forward, load.largest.backward}));
   }
 }
@@ -125,7 +116,7 @@ TEST_P(LayersOfRandomPlans, SerialIsTheLoadAndOverlapIsNeverAboveItRootFirst) {
     const RoundTimes times = round_times(model, round, plan.world);
     const LayerTime serial = simulate_serial_layer(times);
     EXPECT_EQ(serial, (LayerTime{load.largest.forward, load.largest.backward}));
-    const LayerTime overlapped = simulate_layer(times, root_first(round));
+    const LayerTime overlapped = simulate_layer(times, serial_order(times.levels));
     EXPECT_LE(overlapped.forward, serial.forward);
     EXPECT_LE(overlapped.backward, serial.backward);
   }

@@ -74,10 +74,7 @@ std::vector<MegatronSettings> settings_of(const Problem& batch) {
 }  // namespace
 
 std::vector<Solution> megatron_dcp(const Problem& batch, std::int64_t most) {
-  std::vector<std::int64_t> lengths;
-  for (const Sequence& sequence : batch.sequences) {
-    lengths.push_back(sequence.tokens);
-  }
+  const std::vector<std::int64_t> lengths = tokens_of(batch.sequences);
   CostTable costs(batch);
   const auto level = [](std::int32_t size) {
     return static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(size)));

@@ -13,13 +13,13 @@ namespace nsp {
 // fewest tokens are, though attention grows with the square.
 enum class Balance : std::uint8_t { kCost, kTokens };
 
-// Longest first, each onto the least-loaded group of `degree` ranks that stays within the token
-// budget, else onto the one with the fewest tokens (the result is then infeasible).
 // How a sequence runs at `degree`: of the problem's backends usp where it is one and the degree
 // spans hosts, else ulysses. Nothing if none of them can.
 std::optional<Way> static_way(const Problem& problem, std::int32_t degree);
 
-// Infeasible and empty where the degree has no way.
+// Longest first, each onto the least-loaded group of `degree` ranks that stays within the token
+// budget, else onto the one with the fewest tokens (the result is then infeasible). Infeasible and
+// empty where the degree has no way.
 Solution static_degree(const Problem& problem,
                        std::int32_t degree,
                        Balance balance = Balance::kCost);

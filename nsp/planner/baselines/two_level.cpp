@@ -5,7 +5,6 @@
 
 #include "nsp/planner/assignment.h"
 #include "nsp/planner/leaf_queue.h"
-#include "nsp/planner/local_search.h"
 #include "nsp/planner/search_state.h"
 
 namespace nsp {

@@ -1,5 +1,4 @@
-// Clusters, profiles and degrees for Python.
-#include <string>
+// Degrees for Python.
 #include <vector>
 
 #include <pybind11/pybind11.h>
@@ -8,27 +7,12 @@
 #include "bind.h"
 #include "nsp/base/error.h"
 #include "nsp/cost/cost_model.h"
-#include "nsp/cost/make_profile.h"
 #include "nsp/plan/tree.h"
 
 namespace py = pybind11;
 
 namespace nsp {
 namespace {
-
-std::vector<std::string> clusters() {
-  std::vector<std::string> names;
-  for (const Cluster& cluster : cluster_presets()) {
-    names.push_back(cluster.name);
-  }
-  return names;
-}
-
-std::string profile(const std::string& model, const std::string& cluster) {
-  const ModelShape shape =
-      model.starts_with('{') ? model_from_json(parse_json(model, "model")) : find_model(model);
-  return to_json(find_profile(shape, cluster)).dump();
-}
 
 std::vector<std::int32_t> degrees_for(std::int64_t heads, std::int32_t sp_max) {
   if (heads < 1) {
@@ -41,13 +25,6 @@ std::vector<std::int32_t> degrees_for(std::int64_t heads, std::int32_t sp_max) {
 }  // namespace
 
 void bind_cost(py::module_& module) {
-  module.def("clusters", &clusters, "Names of the cluster presets.");
-  module.def(
-      "profile",
-      &profile,
-      py::arg("model"),
-      py::arg("cluster"),
-      "Profile nsp-profile/1 as JSON: the frozen one, or an estimate for this model and cluster.");
   module.def("allowed_degrees",
              &degrees_for,
              py::arg("heads"),

@@ -11,7 +11,6 @@
 #include "nsp/plan/layout.h"
 #include "nsp/plan/make_plan.h"
 #include "nsp/plan/plan_json.h"
-#include "nsp/plan/plan_text.h"
 
 namespace py = pybind11;
 
@@ -104,19 +103,6 @@ py::dict header(const std::string& text) {
                   "planning_ms"_a = plan.planning_ms);
 }
 
-template <class Text>
-std::string text_of(const std::string& plan, Text text) {
-  const Plan parsed = parse_plan(plan);
-  check(parsed);
-  return text(parsed);
-}
-
-std::string sealed(const std::string& text) {
-  Plan plan = parse_plan(text);
-  seal(plan);
-  return json_text(plan);
-}
-
 }  // namespace
 
 // Heavy parts run without the interpreter lock: plans are read and checked on loader threads.
@@ -146,32 +132,19 @@ void bind_plan(py::module_& m) {
         Unlocked(),
         "Tokens that each rank owns.");
   m.def(
-      "summary",
-      [](const std::string& plan) { return text_of(plan, summary); },
-      py::arg("plan"),
-      Unlocked(),
-      "A plan as a table.");
-  m.def(
-      "explanation",
-      [](const std::string& plan) { return text_of(plan, explanation); },
-      py::arg("plan"),
-      Unlocked(),
-      "Where each length class went, and why.");
-  const auto bytes = [](const std::string& text) { return py::bytes(text); };
-  m.def(
       "make_plan",
-      [bytes](std::int32_t world,
-              std::int32_t sp_max,
-              std::int32_t ranks_per_host,
-              std::int64_t token_budget,
-              const std::vector<std::vector<Given>>& rounds,
-              const std::string& planner) {
+      [](std::int32_t world,
+         std::int32_t sp_max,
+         std::int32_t ranks_per_host,
+         std::int64_t token_budget,
+         const std::vector<std::vector<Given>>& rounds,
+         const std::string& planner) {
         std::string text;
         {
           const py::gil_scoped_release release;
           text = make(world, sp_max, ranks_per_host, token_budget, rounds, planner);
         }
-        return bytes(text);
+        return py::bytes(text);
       },
       py::arg("world"),
       py::arg("sp_max"),
@@ -180,11 +153,6 @@ void bind_plan(py::module_& m) {
       py::arg("rounds"),
       py::arg("planner") = "given",
       "A checked plan of given (sequence, tokens, first_rank, degree), a list a round.");
-  m.def(
-      "seal",
-      [bytes](const std::string& plan) { return bytes(sealed(plan)); },
-      py::arg("plan"),
-      "The plan with the hash of its content.");
 }
 
 }  // namespace nsp

@@ -64,7 +64,6 @@ Settings settings_of(const py::kwargs& keywords) {
   settings.model = left.take_required<std::string>("model");
   settings.profile = left.take_required<std::string>("profile");
   PlanRequest& request = settings.without_lengths;
-  request.planner = "algorithm1";
   request.world = left.take_required<std::int32_t>("world");
   request.sp_max = left.take_required<std::int32_t>("sp_max");
   left.take("ranks_per_host", request.ranks_per_host);

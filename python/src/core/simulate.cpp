@@ -7,12 +7,12 @@
 #include <pybind11/stl.h>
 
 #include "bind.h"
-#include "nsp/base/json.h"
 #include "nsp/cost/make_profile.h"
 #include "nsp/plan/check.h"
 #include "nsp/plan/plan_json.h"
 #include "nsp/sim/timeline_text.h"
 #include "nsp/sim/trace.h"
+#include "request.h"
 
 namespace py = pybind11;
 
@@ -29,8 +29,7 @@ std::string simulated(const std::string& text,
                       const std::string& trace) {
   const Plan plan = parse_plan(text);
   check(plan);
-  const ModelShape shape =
-      model.starts_with('{') ? model_from_json(parse_json(model, "model")) : find_model(model);
+  const ModelShape shape = resolve_model(model);
   const Timeline timeline = simulate(plan,
                                      shape,
                                      find_profile(shape, profile),

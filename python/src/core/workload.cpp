@@ -1,28 +1,15 @@
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include <pybind11/stl.h>
 
 #include "bind.h"
-#include "nsp/workload/model_shape.h"
 #include "nsp/workload/order.h"
 #include "nsp/workload/trace.h"
 
 namespace py = pybind11;
 
 namespace nsp {
-namespace {
-
-std::vector<std::string> models() {
-  std::vector<std::string> names;
-  for (const ModelShape& preset : model_presets()) {
-    names.push_back(preset.name);
-  }
-  return names;
-}
-
-}  // namespace
 
 void bind_workload(py::module_& m) {
   using Unlocked = py::call_guard<py::gil_scoped_release>;
@@ -48,12 +35,6 @@ void bind_workload(py::module_& m) {
         py::arg("epoch"),
         Unlocked(),
         "The order of an epoch, equal on every machine.");
-  m.def("models", &models, "Names of the model presets.");
-  m.def(
-      "model_shape",
-      [](const std::string& name) { return to_json(find_model(name)).dump(); },
-      py::arg("name_or_path"),
-      "A model shape as JSON text.");
 }
 
 }  // namespace nsp

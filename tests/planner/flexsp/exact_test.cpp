@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "../cases.h"
+#include "../needs_milp.h"
+#include "cover.h"
 #include "nsp/planner/baselines/flexsp/counts.h"
-#include "nsp/planner/milp.h"
 
 namespace nsp {
 namespace {
+
+class Exact : public NeedsMilp {};
 
 // Every partition of the ranks into degrees, every assignment of the sequences to its groups (each
 // sequence a bucket of its own), the time of the slowest group that has any.
@@ -95,10 +98,7 @@ Partition one_group(const LinearCosts& linear) {
                       std::vector<Node>(static_cast<std::size_t>(count), {0, degree}));
 }
 
-TEST(Exact, ReachesTheOptimumOfEveryPartition) {
-  if (!has_milp()) {
-    GTEST_SKIP() << "built without HiGHS";
-  }
+TEST_F(Exact, ReachesTheOptimumOfEveryPartition) {
   const CostModel model = large_model();
   Random random(41);
   for (int i = 0; i < 40; ++i) {
@@ -126,10 +126,7 @@ TEST(Exact, ReachesTheOptimumOfEveryPartition) {
 }
 
 // World 4, budget 10: 40 tokens need all ranks, so no time holds 40 and 1 together.
-TEST(Exact, NothingFitsIsAnAnswer) {
-  if (!has_milp()) {
-    GTEST_SKIP() << "built without HiGHS";
-  }
+TEST_F(Exact, NothingFitsIsAnAnswer) {
   const CostModel model = large_model();
   const Problem problem = problem_of(model, 4, 4, 10, {40, 1});
   CostTable costs(problem);
@@ -141,23 +138,14 @@ TEST(Exact, NothingFitsIsAnAnswer) {
 }
 
 // 8 ranks, two sequences that need 4 and 2: the groups cover the ranks, largest first.
-TEST(Exact, GroupsAreAlignedAndCoverTheRanks) {
-  if (!has_milp()) {
-    GTEST_SKIP() << "built without HiGHS";
-  }
+TEST_F(Exact, GroupsAreAlignedAndCoverTheRanks) {
   const CostModel model = large_model();
   const Problem problem = problem_of(model, 8, 8, 10000, {40000, 19000, 5});
   CostTable costs(problem);
   const LinearCosts linear = linear_costs(costs);
   const auto found = exact_partition(linear, one_group(linear), 1000);
   ASSERT_TRUE(found.has_value());
-  std::int32_t next = 0;
-  for (const Node& node : nodes_of(*found)) {
-    EXPECT_EQ(node.first_rank, next);
-    EXPECT_TRUE(is_node(node, 8, 8));
-    next += node.degree;
-  }
-  EXPECT_EQ(next, 8);
+  expect_cover(nodes_of(*found), 8, 8);
   const std::vector<Node> placed = deal(costs, linear, *found);
   EXPECT_GE(placed[0].degree, 4);
   EXPECT_GE(placed[1].degree, 2);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "../cases.h"
+#include "cover.h"
 
 namespace nsp {
 namespace {
@@ -15,13 +16,7 @@ Grouping start_of(CostTable& costs, Assignment& state, std::int32_t degree) {
 }
 
 void expect_covered(const Grouping& grouping, std::int32_t world, std::int32_t sp_max) {
-  std::int32_t next = 0;
-  for (const Node& node : grouping.groups) {
-    EXPECT_EQ(node.first_rank, next);
-    EXPECT_TRUE(is_node(node, world, sp_max));
-    next += node.degree;
-  }
-  EXPECT_EQ(next, world);
+  expect_cover(grouping.groups, world, sp_max);
   for (const Node& node : grouping.placed) {
     EXPECT_NE(std::ranges::find(grouping.groups, node), grouping.groups.end());
   }

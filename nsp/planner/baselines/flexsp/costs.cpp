@@ -59,14 +59,10 @@ double with_path(const LinearCosts& linear, std::size_t bucket, std::size_t leve
 
 LinearCosts linear_costs(CostTable& costs, std::size_t most) {
   const Problem& problem = costs.problem();
-  std::vector<std::int64_t> tokens;
-  for (const Sequence& sequence : problem.sequences) {
-    tokens.push_back(sequence.tokens);
-  }
   LinearCosts linear{.world = problem.world,
                      .token_budget = problem.token_budget,
                      .levels = costs.levels(),
-                     .ends = cut_buckets(tokens, most),
+                     .ends = cut_buckets(tokens_of(problem.sequences), most),
                      .count = {},
                      .cells = {},
                      .fixed = {}};
@@ -79,7 +75,7 @@ LinearCosts linear_costs(CostTable& costs, std::size_t most) {
     begin = end;
   }
   for (std::size_t l = 0; l < linear.levels; ++l) {
-    const Passes fixed = problem.model->node_fixed(std::int32_t{1} << l);
+    const Passes fixed = problem.model->way_fixed(head_split(std::int32_t{1} << l)).sum();
     linear.fixed.push_back(static_cast<double>(fixed.sum() + problem.model->dense_fixed().sum()));
   }
   return linear;

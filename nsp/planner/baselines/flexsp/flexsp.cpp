@@ -1,9 +1,7 @@
 #include "nsp/planner/baselines/flexsp/flexsp.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "nsp/planner/assignment.h"
@@ -92,18 +90,10 @@ Solution OneRound::take() {
   return score(problem_, improved(state_, best_, kSearch).placed);
 }
 
-std::vector<std::int64_t> tokens_of(const Problem& batch) {
-  std::vector<std::int64_t> tokens;
-  for (const Sequence& sequence : batch.sequences) {
-    tokens.push_back(sequence.tokens);
-  }
-  return tokens;
-}
-
 std::vector<Problem> cut(const Problem& batch, std::int64_t count) {
   std::vector<Problem> parts;
   auto begin = batch.sequences.begin();
-  for (const std::size_t end : cut_evenly(tokens_of(batch), count)) {
+  for (const std::size_t end : cut_evenly(tokens_of(batch.sequences), count)) {
     parts.push_back(batch);
     const auto last = batch.sequences.begin() + static_cast<std::ptrdiff_t>(end);
     parts.back().sequences.assign(begin, last);
@@ -117,19 +107,15 @@ std::vector<Solution> solve_parts(const std::vector<Problem>& parts, std::int64_
   std::int64_t bound = 0;
   std::vector<std::int64_t> bounds;
   for (const Problem& part : parts) {
-    bounds.push_back(
-        lower_bound(*part.model, tokens_of(part), part.world, part.sp_max, part.token_budget));
+    bounds.push_back(lower_bound(part));
     bound += bounds.back();
   }
   std::vector<Solution> rounds;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (bound >= most) {
-      return {};
-    }
+  for (std::size_t i = 0; i < parts.size() && bound < most; ++i) {
     rounds.push_back(flexsp_round(parts[i]));
     bound += rounds.back().load - bounds[i];
   }
-  return rounds;
+  return bound < most ? rounds : std::vector<Solution>{};
 }
 
 }  // namespace
@@ -145,10 +131,9 @@ Solution flexsp_round(const Problem& problem) {
 // A batch that none of the five holds takes more micro-batches: one with a single sequence always
 // fits. Where the longest sequence decides, several M have the same cut.
 std::vector<Solution> flexsp(const Problem& batch) {
-  const std::vector<std::int64_t> tokens = tokens_of(batch);
-  const std::int64_t sum = std::reduce(tokens.begin(), tokens.end(), std::int64_t{0});
+  const std::int64_t tokens = sum_tokens(batch.sequences);
   const std::int64_t most = std::ssize(batch.sequences);
-  const std::int64_t least = std::min(least_rounds(sum, batch.world, batch.token_budget), most);
+  const std::int64_t least = std::min(least_rounds(tokens, batch.world, batch.token_budget), most);
   std::vector<Solution> best;
   std::size_t tried = 0;
   for (std::int64_t count = least; count <= most; ++count) {

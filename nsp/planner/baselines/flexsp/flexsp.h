@@ -2,8 +2,7 @@
 // another.
 //
 // 1. Sequences sorted by length are cut into M consecutive micro-batches whose largest sum of
-// tokens
-//    is least; M runs from the fewest that hold the tokens to that + 4.
+//    tokens is least; M runs from the fewest that hold the tokens to that + 4.
 // 2. Of each micro-batch at most 16 buckets of like length are made (cut.h), with linear costs.
 // 3. Candidates: one degree for all; the MILP by counts at several times (counts.h); where it is
 //    small enough, the MILP over single groups (exact.h), begun at the best of those. Sequences of

@@ -10,9 +10,9 @@
 
 namespace nsp {
 
-// Moves a sequence to another group or swaps two; threshold acceptance as in local_search.h. Every
-// sequence must be on one of `groups`. `work` bounds the trials (Trial::spent). Leaves the best
-// assignment found in `state`, never a worse one than it was given.
+// Moves a sequence to another group or swaps two; anneal_to_mean (annealing.h), cooled
+// faster. Every sequence must be on one of `groups`. `work` bounds the trials (Trial::spent).
+// Leaves the best assignment found in `state`, never a worse one than it was given.
 void group_search(Assignment& state,
                   const std::vector<Assignment::Id>& groups,
                   Random& random,

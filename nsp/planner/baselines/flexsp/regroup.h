@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "nsp/planner/assignment.h"
-#include "nsp/planner/local_search.h"
 
 namespace nsp {
 

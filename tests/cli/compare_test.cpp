@@ -1,0 +1,101 @@
+#include "call.h"
+#include "nsp/cli/comparison.h"
+#include "tiny_runs.h"
+
+namespace nsp {
+namespace {
+
+constexpr const char* kLengths = "700\n300\n40\n5\n1\n200\n900\n80\n60\n300\n20\n500\n400\n";
+
+Arguments compare_call(const Arguments& more) {
+  return tiny4("compare", kLengths, with({"--batch-tokens", "1000"}, more));
+}
+
+Outcome compare(const Arguments& more) {
+  return call(compare_call(more));
+}
+
+TEST(CompareCommand, EveryPlannerHasARow) {
+  const Outcome outcome = compare({"--batches", "2"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part :
+       {"\nnsp ", "\nstatic ", "\nalgorithm1 ", "\nnsp-2l ", "\nmegatron-dcp ", "vs static"}) {
+    expect_contains(outcome.out, part);
+  }
+}
+
+TEST(CompareCommand, JsonHoldsEveryBatch) {
+  const Outcome outcome = compare({"--planners", "nsp,static", "--json", "-"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = parse_json(outcome.out, "output");
+  ASSERT_EQ(json["planners"].size(), 2U);
+  EXPECT_EQ(json["planners"][0]["planner"], "nsp");
+  EXPECT_EQ(json["planners"][0]["batches"].size(), json["planners"][1]["batches"].size());
+  EXPECT_GT(json["planners"][0]["over_static"].get<double>(), 0);
+}
+
+TEST(CompareCommand, APlannerThatRefusesAloneIsAFootnote) {
+  const Outcome outcome = compare({"--planners", "nsp,static:3"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_contains(outcome.out, "static:3: no plan for");
+}
+
+TEST(CompareCommand, NoPlanOfAnyPlannerIsAnAnswer) {
+  const Outcome outcome = compare({"--planners", "nsp,static", "--token-budget", "10"});
+  EXPECT_EQ(outcome.code, 1);
+  expect_contains(outcome.out, "means over 0 of 4 batches");
+  expect_contains(outcome.err, "no plan fits: sequence 0, the longest, has 700 tokens");
+}
+
+TEST(CompareCommand, BadInputIsOneSentence) {
+  expect_bad_input(
+      tiny("compare", kLengths, {"--world", "4", "--sp-max", "3", "--batch-tokens", "1000"}),
+      "sp_max 3");
+  expect_bad_input(compare_call({"--planners", "magic"}), "'magic'");
+  expect_bad_input(compare_call({"--batches", "0"}), "--batches 0");
+  expect_bad_input(compare_call({"--max-length", "-1"}), "max_length -1");
+  expect_bad_input(compare_call({"--backends", "rings"}), "backends 'rings'");
+  expect_bad_input(compare_call({"--ep", "3"}), "ep 3");
+  expect_bad_input(compare_call({"--checkpoint", "some"}), "checkpoint 'some'");
+  expect_bad_input(tiny4("compare", kLengths, {"--batch-tokens", "100000"}),
+                   "does not fill one batch");
+}
+
+// By hand: nsp loses batch 1 by a tenth, static has no plan for batch 2, which no mean then counts.
+TEST(Comparison, CountsWinsAndLosses) {
+  const std::vector<PlannerRow> rows = {
+      {.planner = "nsp",
+       .batches = {PlannedBatch{.step_seconds = 1.0, .gap = 0.02, .planning_ms = 5, .rounds = 1},
+                   PlannedBatch{.step_seconds = 1.1, .gap = 0.04, .planning_ms = 7, .rounds = 1},
+                   PlannedBatch{.step_seconds = 9.0}}},
+      {.planner = "static",
+       .batches = {PlannedBatch{.step_seconds = 2.0}, PlannedBatch{.step_seconds = 1.0}, {}},
+       .why_none = "too long"}};
+  const std::string table = comparison_table(rows);
+  for (const char* part : {"1.0500     1.429x    3.00%",
+                           "1.5000     1.000x",
+                           "1 / 1",
+                           "batch 1: static is 10.00% faster than nsp (1.0000 s, nsp 1.1000 s)",
+                           "static: no plan for 1 of 3 batches: too long"}) {
+    expect_contains(table, part);
+  }
+  const Json json = comparison_json(rows);
+  EXPECT_EQ(json["planners"][1]["faster_than_nsp"], Json::array({1}));
+  EXPECT_EQ(json["shared_batches"], Json::array({0, 1}));
+}
+
+// Batch 0 is nsp's alone, batch 1 static's: nothing to take a mean of.
+TEST(Comparison, WithoutASharedBatchThereAreNoMeans) {
+  const std::vector<PlannerRow> rows = {
+      {.planner = "nsp", .batches = {PlannedBatch{.step_seconds = 1.0, .planning_ms = 5}, {}}},
+      {.planner = "static", .batches = {{}, PlannedBatch{.step_seconds = 2.0}}}};
+  const std::string table = comparison_table(rows);
+  expect_contains(table, "-          -        -          5.0");
+  expect_contains(table, "means over 0 of 2 batches");
+  const Json json = comparison_json(rows);
+  EXPECT_FALSE(json["planners"][0].contains("step_seconds"));
+  EXPECT_EQ(json["planners"][0]["planning_ms"], 5.0);
+}
+
+}  // namespace
+}  // namespace nsp
