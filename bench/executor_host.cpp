@@ -15,10 +15,10 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "../tests/exec/recorder.h"
 #include "nsp/exec/attention.h"
 #include "nsp/exec/program.h"
 #include "nsp/plan/make_plan.h"
@@ -27,20 +27,6 @@
 namespace {
 
 using at::Tensor;
-
-class Nothing final : public nsp::AttentionKernel {
- public:
-  std::string name() const override { return "nothing"; }
-  Tensor forward(const nsp::AttentionInputs& inputs, const Tensor&) override {
-    return at::empty({inputs.q.size(0), inputs.q.size(1)}, inputs.q.options().dtype(at::kFloat));
-  }
-  void backward(const nsp::AttentionInputs&,
-                const Tensor&,
-                const Tensor&,
-                const Tensor&,
-                const nsp::AttentionGradients&) override {}
-  std::int64_t workspace_bytes(const nsp::LaunchShape&, bool) const override { return 0; }
-};
 
 struct Arrived final : nsp::Pending {
   explicit Arrived(Tensor received) : rows(std::move(received)) {}
@@ -94,7 +80,7 @@ void measure(const std::string& name,
              const nsp::Heads& heads,
              int repeats) {
   auto world = std::make_shared<nsp::World>();
-  world->attention = std::make_unique<Nothing>();
+  world->attention = std::make_unique<nsp::test::NoAttention>();
   world->communicator = std::make_unique<Nowhere>();
   const auto program =
       std::make_shared<nsp::Program>(world, to_json(plan_of(degrees)).dump(), heads);

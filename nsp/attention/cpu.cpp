@@ -108,8 +108,8 @@ class CpuAttention final : public AttentionKernel {
     }
   }
 
-  // Results of one sequence, before they are written to their rows; ATen's blocks of scores (under
-  // a megabyte a thread) are not counted.
+  // Results of one sequence, before they are written to their rows. Not counted: ATen's blocks of
+  // scores (about a megabyte a thread) and the mask of a sliding window (longest x longest).
   std::int64_t workspace_bytes(const LaunchShape& shape, bool backward) const override {
     const std::int64_t heads = shape.heads + (backward ? 2 * shape.kv_heads : 0);
     return shape.longest * heads * shape.head_dim * shape.value_bytes;

@@ -68,7 +68,9 @@ class Queue {
   std::optional<c10::Stream> stream_;
 };
 
-// Device events, used again and again: making one costs the host as much as recording it.
+// Device events, used again and again: making one costs the host as much as recording it. A stream
+// waits for what an event marked when the wait was queued (cudaStreamWaitEvent), so an event may be
+// recorded anew while streams still wait; only who queries it needs it unchanged, and owns it.
 class Events {
  public:
   // An event that marks the work on `stream` up to now. It is recorded anew only after its last

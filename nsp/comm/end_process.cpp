@@ -14,32 +14,33 @@ namespace {
 
 constexpr std::chrono::seconds kGrace{2};
 
-// The form of torch.distributed.elastic's error handler.
-void write_error(const std::string& path, const std::string& message) {
-  const Json extra = {{"py_callstack", message}, {"timestamp", std::to_string(std::time(nullptr))}};
+}  // namespace
+
+void write_error_file(const std::string& path, const std::string& message) {
   try {
+    const Json extra = {{"py_callstack", message},
+                        {"timestamp", std::to_string(std::time(nullptr))}};
     write_file(path, Json{{"message", {{"message", message}, {"extraInfo", extra}}}}.dump());
   } catch (const std::exception&) {  // the message is on stderr too
   }
 }
 
-}  // namespace
-
-// A thread of its own stops the communicator: aborting one may itself wait for a device.
-End end_process(Communicator& communicator, std::string error_file) {
-  return
-      [&communicator, error_file = std::move(error_file)](const std::string& message, bool first) {
-        std::fprintf(stderr, "nsp: %s\n", message.c_str());
-        std::fflush(stderr);
-        if (first && !error_file.empty()) {
-          write_error(error_file, message);
-        }
-        std::thread([&communicator] { communicator.stop(); }).detach();
-        std::thread([] {
-          std::this_thread::sleep_for(kGrace);
-          _exit(1);
-        }).detach();
-      };
+// A thread of its own stops the communicator: aborting one may itself wait for a device. It shares
+// the communicator, since the model's thread may meanwhile have let go of it.
+End end_process(std::shared_ptr<Communicator> communicator, std::string error_file) {
+  return [communicator = std::move(communicator), error_file = std::move(error_file)](
+             const std::string& message, bool first) {
+    std::fprintf(stderr, "nsp: %s\n", message.c_str());
+    std::fflush(stderr);
+    if (first && !error_file.empty()) {
+      write_error_file(error_file, message);
+    }
+    std::thread([communicator] { communicator->stop(); }).detach();
+    std::thread([] {
+      std::this_thread::sleep_for(kGrace);
+      _exit(1);
+    }).detach();
+  };
 }
 
 }  // namespace nsp

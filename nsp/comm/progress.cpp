@@ -83,10 +83,11 @@ void Progress::begin_step(std::int64_t step) {
   step_.store(step, std::memory_order_relaxed);
   calls_.store(0, std::memory_order_relaxed);
   word_.store(0, std::memory_order_relaxed);
+  go_on();
 }
 
 Place Progress::place() const {
-  return unpack(word(), step_.load(std::memory_order_relaxed));
+  return unpack(word_.load(std::memory_order_relaxed), step_.load(std::memory_order_relaxed));
 }
 
 Progress::Pass::Pass(Progress& progress, std::int64_t round, bool backward)
@@ -103,6 +104,7 @@ void Progress::Pass::enter(Stage stage, std::int32_t degree) {
   progress_.word_.store(base_ | static_cast<std::uint64_t>(log_degree) << kDegreeAt |
                             static_cast<std::uint64_t>(stage) << kStageAt,
                         std::memory_order_relaxed);
+  progress_.go_on();
 }
 
 Progress::Pass::~Pass() {
@@ -110,10 +112,12 @@ Progress::Pass::~Pass() {
   if (std::uncaught_exceptions() > exceptions_) {
     progress_.word_.fetch_or(kFailed, std::memory_order_relaxed);
   }
+  progress_.go_on();
 }
 
 Progress::Waiting::Waiting(Progress& progress) : progress_(progress) {
   progress_.word_.fetch_or(kWaiting, std::memory_order_relaxed);
+  progress_.go_on();
 }
 Progress::Waiting::~Waiting() {
   progress_.word_.fetch_and(~kWaiting, std::memory_order_relaxed);

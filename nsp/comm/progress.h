@@ -1,5 +1,5 @@
-// Where a rank is in its step: one word that the executor stores at every stage and that the
-// watchdog's thread reads. No clock and no lock on the executor's side.
+// Where a rank is in its step: a word that the executor stores at every stage and a count of such
+// changes, which the watchdog's thread reads. No clock and no lock on the executor's side.
 #pragma once
 
 #include <atomic>
@@ -40,8 +40,9 @@ class Progress {
  public:
   void begin_step(std::int64_t step);
   Place place() const;
-  // Differs between any two stages of a step that are not 2^24 calls apart.
-  std::uint64_t word() const { return word_.load(std::memory_order_relaxed); }
+  // How often the rank has gone on: counts steps, stages, ends of passes and waits of the host, so
+  // that the same place in another step is told from one that was not left.
+  std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
 
   // One pass of one layer: from its construction to its destruction the rank is inside attention.
   class Pass {
@@ -50,6 +51,8 @@ class Progress {
     ~Pass();
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
+    Pass(Pass&&) = delete;
+    Pass& operator=(Pass&&) = delete;
     void enter(Stage stage, std::int32_t degree);
 
    private:
@@ -65,13 +68,18 @@ class Progress {
     ~Waiting();
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
+    Waiting(Waiting&&) = delete;
+    Waiting& operator=(Waiting&&) = delete;
 
    private:
     Progress& progress_;
   };
 
  private:
+  void go_on() { changes_.fetch_add(1, std::memory_order_relaxed); }
+
   std::atomic<std::uint64_t> word_ = 0;
+  std::atomic<std::uint64_t> changes_ = 0;
   std::atomic<std::int64_t> step_ = -1;
   std::atomic<std::uint64_t> calls_ = 0;
 };

@@ -94,7 +94,7 @@ void Watchdog::look(Clock::time_point now) {
 std::optional<Watchdog::Wait> Watchdog::longest_wait(Clock::time_point now) {
   std::optional<Wait> longest;
   const Place here = communicator_.progress.place();
-  const Clock::duration same = host_.update(communicator_.progress.word() + 1, now);
+  const Clock::duration same = host_.update(communicator_.progress.changes() + 1, now);
   if (here.waiting) {
     longest = {here, same};
   } else if (here.failed && same >= 4 * pause_) {
@@ -168,10 +168,13 @@ std::string Watchdog::last_seen(std::int32_t rank, const Place& place) {
   }
 }
 
+// Silence counts while this thread looks: a store that stalls holds up the neighbour's signs too.
 void Watchdog::watch_neighbour(Clock::time_point now) {
+  watched_ += std::min(now - last_look_, 2 * pause_);
+  last_look_ = now;
   const std::int32_t rank = (communicator_.rank() + 1) % communicator_.size();
   const std::string beat = board_.last_beat(rank).value_or("closed");
-  const Clock::duration silent = neighbour_.update(beat, now);
+  const Clock::duration silent = neighbour_.update(beat, watched_);
   if (beat == "closed") {
     return;
   }

@@ -38,6 +38,8 @@ class Watchdog {
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
+  Watchdog(Watchdog&&) = delete;
+  Watchdog& operator=(Watchdog&&) = delete;
 
   // The rank's work is done: nobody needs to wait for it any more. Does not throw.
   void close() { stop("closed"); }
@@ -85,6 +87,8 @@ class Watchdog {
   End end_;
   bool ended_ = false;  // of the watchdog's thread alone
   std::uint64_t beats_ = 0;
+  Clock::time_point last_look_{};
+  Clock::time_point watched_{};  // a clock that stands still while this thread cannot look
   Seen<std::uint64_t> host_;
   Seen<std::uint64_t> device_;
   Seen<std::string> neighbour_;

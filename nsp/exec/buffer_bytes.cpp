@@ -98,7 +98,7 @@ std::int64_t exchange_bytes(const ProgramRound& round,
     held[block] = bytes.after;
   };
   for (const Step& step : round.steps) {
-    enter(step.block, static_cast<Stage>(step.phase));
+    enter(step.block, stage_of(step.phase));
   }
   for (std::size_t block = 0; block < held.size(); ++block) {
     enter(block, Stage::kFinish);

@@ -37,7 +37,8 @@ std::int64_t exchange_bytes(const ProgramRound& round,
                             bool backward);
 
 // The largest over all plans that give a rank at most `tokens` rows in a round: forward or
-// backward.
+// backward. Sequences are taken as long: each further one adds a row (pieces differ by one), and to
+// the workspace of a kernel that pads sequences its padding.
 struct MemoryBound {
   std::int64_t exchange_bytes = 0;
   std::int64_t workspace_bytes = 0;

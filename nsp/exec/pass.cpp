@@ -28,7 +28,7 @@ void run(const ProgramRound& round, std::vector<State>& states, Progress::Pass a
   for (const Step& step : round.steps) {
     const LevelBackend& backend = *round.blocks[step.block];
     State& state = states[step.block];
-    at.enter(static_cast<Stage>(step.phase), backend.block().degree);
+    at.enter(stage_of(step.phase), backend.block().degree);
     const Range range(kForward ? step.forward_range : step.backward_range);
     switch (step.phase) {
       case Phase::kPrologue:

@@ -58,10 +58,8 @@ std::vector<Step> make_steps(const std::vector<Issue>& order,
   for (const Issue& issue : order) {
     // The leaf is not among the degrees: its index is the one past the end.
     const auto block = std::ranges::find(degrees, issue.degree) - degrees.begin();
-    const std::string range = fmt::format("nsp d{} {} {}",
-                                          issue.degree,
-                                          issue.degree == 1 ? "local" : "ulysses",
-                                          name(static_cast<Stage>(issue.phase)));
+    const std::string range = fmt::format(
+        "nsp d{} {} {}", issue.degree, issue.degree == 1 ? "local" : "ulysses", name(issue.phase));
     steps.push_back({.phase = issue.phase,
                      .block = static_cast<std::size_t>(block),
                      .forward_range = range + " fwd",

@@ -11,6 +11,7 @@
 
 #include "nsp/attention/attention.h"
 #include "nsp/comm/communicator.h"
+#include "nsp/comm/progress.h"
 #include "nsp/comm/watchdog.h"
 #include "nsp/exec/backend.h"
 #include "nsp/exec/heads.h"
@@ -21,13 +22,21 @@ namespace nsp {
 // What the programs of one model share. Counters run over its life; reset them between
 // measurements.
 struct World {
-  std::unique_ptr<Communicator> communicator;
+  std::shared_ptr<Communicator> communicator;
   std::unique_ptr<AttentionKernel> attention;
   std::unique_ptr<Watchdog> watchdog{};           // none: waits are the process group's to end
   std::atomic<std::int64_t> attention_calls = 0;  // forward passes of the operator
 
   void reset_counters();
 };
+
+// The stages of a pass are the phases of its blocks, and then to finish them.
+constexpr Stage stage_of(Phase phase) {
+  return static_cast<Stage>(phase);
+}
+static_assert(stage_of(Phase::kPrologue) == Stage::kPrologue);
+static_assert(stage_of(Phase::kCompute) == Stage::kCompute);
+static_assert(stage_of(Phase::kEpilogue) == Stage::kEpilogue);
 
 // One phase of one block, in issue order.
 struct Step {

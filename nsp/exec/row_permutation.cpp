@@ -13,11 +13,7 @@
 namespace nsp {
 
 RowPermutation::RowPermutation(const std::vector<std::int64_t>& order)
-    : copies_{at::tensor(order, at::kLong)} {
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    identity_ = identity_ && order[i] == static_cast<std::int64_t>(i);
-  }
-}
+    : identity_(std::ranges::is_sorted(order)), copies_{at::tensor(order, at::kLong)} {}
 
 at::Tensor RowPermutation::apply(const at::Tensor& rows) const {
   if (identity_) {

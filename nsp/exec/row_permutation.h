@@ -21,7 +21,7 @@ class RowPermutation {
  private:
   at::Tensor index_on(at::Device device) const;
 
-  bool identity_ = true;
+  bool identity_;
   mutable std::mutex mutex_;
   mutable std::vector<at::Tensor> copies_;  // the host's first, then one a device
 };

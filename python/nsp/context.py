@@ -5,7 +5,6 @@ it.
 from __future__ import annotations
 
 import os
-import sys
 import weakref
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -69,12 +68,17 @@ class Context:
         return Agreement(_store(), name, self.rank, self.world_size, self.timeout, remedy)
 
     def close(self) -> None:
-        """Gives the process group back. Call it on all ranks, after the last step."""
-        if self.world is not None:
-            error = sys.exc_info()[1]
-            if error is not None:
-                failure.report(self, error)
-            self.world.unwatch(done=error is None)
+        """Gives the process group back. Call it on all ranks, after the last step; once more does nothing.
+
+        Called while an exception is on its way (`finally`, `except`), it tells the other ranks that this one
+        failed.
+        """
+        if self.world is None:
+            return
+        error = failure.on_its_way()
+        if error is not None:
+            failure.report(self, error)
+        self.world.unwatch(done=error is None)
         self.world = None
         dist.destroy_process_group(self.group)
 

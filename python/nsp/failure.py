@@ -9,14 +9,14 @@ once.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
-import time
 import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+from nsp._native import execution
 
 if TYPE_CHECKING:
     from nsp.context import Context
@@ -41,6 +41,13 @@ def report(context: Context, error: BaseException) -> str:
     return sentence
 
 
+def on_its_way() -> BaseException | None:
+    """The exception that is handled now; none for `sys.exit()` after the work is done."""
+    error = sys.exc_info()[1]
+    done = isinstance(error, SystemExit) and error.code in (None, 0)
+    return None if done else error
+
+
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     _before(kind, error, trace)
     for context in _open():
@@ -55,12 +62,10 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
 
 
 def _tell_torchrun(message: str) -> None:
-    """Its report shows this file of the rank that failed first, in the form of its own error handler."""
+    """Its report shows this file of the rank that failed first."""
     name = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if name is not None and not Path(name).exists():
-        extra = {"py_callstack": message, "timestamp": str(int(time.time()))}
-        text = json.dumps({"message": {"message": message, "extraInfo": extra}})
-        Path(name).write_text(text, encoding="utf-8")
+        execution().write_error_file(name, message)
 
 
 @atexit.register

@@ -35,7 +35,7 @@ def memory(context: Context, token_budget: int, dtype: torch.dtype) -> Memory:
     """token_budget: tokens that a rank holds in a round at most. dtype: of q, k and v.
 
     Exchange buffers hold one layer's at a time; what forward keeps for backward is activation memory. The
-    bound leaves out a row a sequence (pieces differ by one).
+    bound leaves out a row a sequence (pieces differ by one) and up to 128 that flash pads each with.
     """
     shape = context.settings.shape
     bound = context.world.memory_bound(

@@ -7,10 +7,11 @@ several hosts. NSP's own ranges are named "nsp d4 ulysses prologue fwd": degree,
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,11 @@ class StepTrace:
 
 def merge(folder: Path, world: int | None = None) -> str:
     """Writes FOLDER/trace.json.gz from FOLDER/rank-*.json.gz; what was done, in one sentence. Times are those
-    of the ranks' clocks. ValueError: no such file.
+    of the ranks' clocks. world: ranks of the run; an older run's files of others are left out. ValueError: no
+    such file.
     """
     files = {int(path.name[5:].split(".")[0]): path for path in folder.glob("rank-*.json.gz")}
+    files = {rank: path for rank, path in files.items() if world is None or rank < world}
     if not files:
         raise ValueError(f"folder: {folder} holds no rank-*.json.gz; record with nsp.train --trace {folder}")
     base: int | None = None
@@ -90,5 +93,17 @@ def _events(events: list[dict[str, Any]], rank: int, shift: float) -> Iterator[d
         yield changed
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: merged. 2: nothing to merge."""
+    parser = argparse.ArgumentParser(prog="nsp.trace", description="Merge the ranks' profiler traces.")
+    parser.add_argument("folder", type=Path, help="holds rank-*.json.gz; trace.json.gz is written there")
+    try:
+        print(merge(parser.parse_args(arguments).folder))
+    except ValueError as error:
+        print(f"nsp.trace: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
 if __name__ == "__main__":
-    print(merge(Path(sys.argv[1])))
+    sys.exit(main())

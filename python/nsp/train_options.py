@@ -27,12 +27,17 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--steps", type=int, default=20, help="optimizer steps (20)")
     add("--tokens-per-step", type=int, default=24576, help="tokens of one optimizer step, all ranks (24576)")
     add("--max-length", type=int, default=16384, help="longest sample, tokens; longer ones are cut (16384)")
-    add("--sp-max", type=int, default=None, help="largest degree (4, or the largest that divides the world)")
+    add(
+        "--sp-max",
+        type=int,
+        default=None,
+        help="largest degree (4, or the largest below that divides ranks and heads)",
+    )
     add(
         "--token-budget",
         type=int,
         default=None,
-        help="most tokens a rank holds (1.2 x tokens a step / ranks)",
+        help="most tokens a rank holds (1.2 x tokens a step / ranks; static:K at least 1.2 x longest / K)",
     )
     add(
         "--planner",

@@ -91,6 +91,17 @@ TEST(C10d, ARankThatFailsLeavesNobodyWaiting) {
   EXPECT_ANY_THROW(run_ranks(2, body));
 }
 
+TEST(C10d, AStoppedCommunicatorExchangesNoMore) {
+  run_ranks(2, [](int, const std::string& group) {
+    const auto communicator = make_c10d_communicator(group);
+    const Counts one = {1, 1};
+    const auto in_flight = communicator->exchange(at::zeros({2}), one, one, kPurpose);
+    communicator->stop();
+    EXPECT_THROW(in_flight->wait(), Error);
+    EXPECT_THROW(communicator->exchange(at::zeros({2}), one, one, kPurpose), Error);
+  });
+}
+
 TEST(C10d, UnknownGroupIsBadInput) {
   EXPECT_THROW(make_c10d_communicator("no such group"), BadInput);
 }

@@ -30,28 +30,35 @@ TEST(Progress, SaysWhereARankIs) {
   EXPECT_FALSE(progress.place().waiting);
 }
 
-TEST(Progress, EveryStageChangesTheWord) {
+TEST(Progress, CountsEveryStageWaitAndStep) {
   Progress progress;
-  progress.begin_step(0);
-  std::uint64_t before = progress.word();
-  for (int call = 0; call < 3; ++call) {
+  std::uint64_t before = progress.changes();
+  const auto expect_change = [&] {
+    EXPECT_NE(progress.changes(), before);
+    before = progress.changes();
+  };
+  for (const std::int64_t step : {0, 1, 1}) {  // the last is another epoch's
+    progress.begin_step(step);
+    expect_change();
     Progress::Pass pass(progress, 0, false);
     for (const Stage stage : {Stage::kPrologue, Stage::kCompute}) {
       pass.enter(stage, 2);
-      EXPECT_NE(progress.word(), before);
-      before = progress.word();
+      expect_change();
+      const Progress::Waiting waiting(progress);
+      expect_change();
     }
   }
+  expect_change();  // the pass has ended
 }
 
 TEST(Progress, RemembersThatAPassFailed) {
   Progress progress;
-  try {
+  const auto fail = [&] {
     Progress::Pass pass(progress, 0, false);
     pass.enter(Stage::kCompute, 4);
     throw std::runtime_error("boom");
-  } catch (const std::runtime_error&) {
-  }
+  };
+  EXPECT_THROW(fail(), std::runtime_error);
   EXPECT_TRUE(progress.place().failed);
   EXPECT_FALSE(progress.place().inside);
   EXPECT_EQ(describe(progress.place()),

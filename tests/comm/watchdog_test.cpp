@@ -1,10 +1,12 @@
 // Watchdogs of several ranks over one store in one process; what they would end is written down.
 #include "nsp/comm/watchdog.h"
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -116,6 +118,20 @@ TEST(Watchdog, TimeOutsideOurExchangesIsNotJudged) {
   EXPECT_EQ(ranks.b.ended(milliseconds(0)).message, "");
 }
 
+TEST(Watchdog, ShortWaitsInTheSamePlaceOfEveryStepAreNotOneLongWait) {
+  Two ranks(kShort);
+  Progress& progress = ranks.a.communicator.progress;
+  std::string message;
+  for (int step = 0; step < 60 && message.empty(); ++step) {
+    progress.begin_step(0);  // the only step of its epoch
+    Progress::Pass pass(progress, 0, false);
+    pass.enter(Stage::kCompute, 2);
+    const Progress::Waiting waiting(progress);
+    message = ranks.a.ended(milliseconds(25)).message;
+  }
+  EXPECT_EQ(message, "");
+}
+
 TEST(Watchdog, AReportedFailureEndsTheOthersAndLeavesItsRankAlone) {
   Two ranks(milliseconds(2000));
   EXPECT_EQ(ranks.b.watchdog->report("ValueError: boom"),
@@ -127,12 +143,12 @@ TEST(Watchdog, AReportedFailureEndsTheOthersAndLeavesItsRankAlone) {
 
 TEST(Watchdog, APassThatThrowsIsReportedWithoutAWordFromItsCaller) {
   Two ranks(kShort);
-  try {
+  const auto fail = [&] {
     Progress::Pass pass(ranks.a.communicator.progress, 0, true);
     pass.enter(Stage::kPrologue, 2);
     throw std::runtime_error("boom");
-  } catch (const std::runtime_error&) {
-  }
+  };
+  EXPECT_THROW(fail(), std::runtime_error);
   EXPECT_TRUE(has(ranks.b.ended().message, "because rank 0 of 2 failed in step 7"));
   EXPECT_TRUE(has(ranks.a.ended().message, "backward prologue of level 2"));
 }
@@ -158,6 +174,44 @@ TEST(Watchdog, ARankThatFallsSilentIsMissedByItsNeighbour) {
   Board(store, "test", 1).beat("3 " + encode({.step = 6, .call = 1}));  // and then never again
   Rank rank(store, 0, 2, kShort);
   EXPECT_TRUE(has(rank.ended().message, "because rank 1 has given no sign of life"));
+}
+
+// A store that answers nothing while it is stalled.
+class StallingStore final : public c10d::HashStore {
+ public:
+  bool check(const std::vector<std::string>& keys) override {
+    if (stalled) {
+      answer_.wait();
+    }
+    return c10d::HashStore::check(keys);
+  }
+  void answer() {
+    stalled = false;
+    promise_.set_value();
+  }
+  std::atomic<bool> stalled = false;
+
+ private:
+  std::promise<void> promise_;
+  std::shared_future<void> answer_{promise_.get_future()};
+};
+
+TEST(Watchdog, AStoreThatStallsMakesNoNeighbourSilent) {
+  const auto store = c10::make_intrusive<StallingStore>();
+  Board neighbour(store, "test", 1);
+  neighbour.beat("1 " + encode({.step = 7}));
+  Rank rank(store, 0, 2, kShort);
+  EXPECT_EQ(rank.ended(milliseconds(200)).message, "");
+  store->stalled = true;  // for the neighbour's watchdog too
+  EXPECT_EQ(rank.ended(milliseconds(1300)).message, "");
+  store->answer();
+  // It looks before the neighbour's next sign is there.
+  std::string message = rank.ended(milliseconds(200)).message;
+  for (int beat = 2; beat < 20 && message.empty(); ++beat) {
+    message = rank.ended(milliseconds(25)).message;
+    neighbour.beat(std::to_string(beat) + " " + encode({.step = 7}));
+  }
+  EXPECT_EQ(message, "");
 }
 
 TEST(Watchdog, StopsAtOnceWhenNothingIsWrong) {

@@ -5,12 +5,14 @@
 #include <memory>
 #include <vector>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
 #include "../plan/random_plan.h"
+#include "nsp/attention/ragged.h"
 #include "nsp/exec/pass.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/plan_json.h"
@@ -135,17 +137,36 @@ TEST(BufferBytes, NoPlanWithinTheBudgetNeedsMoreThanTheBound) {
   }
 }
 
-TEST(BufferBytes, WorkspaceOfTheCpuKernelIsOneSequencesResults) {
+TEST(BufferBytes, WorkspaceOfTheCpuKernelIsWhatItAllocates) {
+  at::set_num_threads(1);  // the meter sees its own thread
   const auto kernel = make_cpu_attention();
-  const LaunchShape shape{.tokens = 90,
-                          .sequences = 2,
-                          .longest = 60,
-                          .heads = 4,
-                          .kv_heads = 2,
-                          .head_dim = 8,
+  const Ragged sequences({300, 1200, 7});
+  const LaunchShape shape{.tokens = sequences.tokens(),
+                          .sequences = sequences.count(),
+                          .longest = sequences.longest(),
+                          .heads = 8,
+                          .kv_heads = 4,
+                          .head_dim = 128,
                           .value_bytes = 4};
-  EXPECT_EQ(kernel->workspace_bytes(shape, false), 60 * 4 * 8 * 4);
-  EXPECT_EQ(kernel->workspace_bytes(shape, true), 60 * 8 * 8 * 4);
+  const auto rows = [&](std::int64_t heads) { return at::zeros({shape.tokens, heads, 128}); };
+  const Tensor q = rows(8), k = rows(4), v = rows(4), out = rows(8), dout = rows(8);
+  const AttentionGradients gradients{.dq = rows(8), .dk = rows(4), .dv = rows(4)};
+  const AttentionInputs inputs{.q = q, .k = k, .v = v, .sequences = &sequences};
+  Tensor lse;
+  const auto allocated = [](const auto& launch) {
+    const auto meter = std::make_shared<Meter>();
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+    launch();
+    return static_cast<double>(meter->most);
+  };
+  // Beside the formula: lse, and blocks of scores of a megabyte and a few rows.
+  constexpr double kBlocks = 1.1e6;
+  const auto forward = static_cast<double>(kernel->workspace_bytes(shape, false));
+  const auto backward = static_cast<double>(kernel->workspace_bytes(shape, true));
+  EXPECT_NEAR(allocated([&] { lse = kernel->forward(inputs, out); }), forward, kBlocks);
+  EXPECT_NEAR(
+      allocated([&] { kernel->backward(inputs, out, lse, dout, gradients); }), backward, kBlocks);
+  EXPECT_GT(forward, 4 * kBlocks);
 }
 
 }  // namespace

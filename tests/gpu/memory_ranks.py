@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from nested_ranks import shape
-from nsp._native import core
+from nsp._native import core, execution
 
 import nsp
 
@@ -33,7 +33,7 @@ def measure(context: nsp.Context, placements: list) -> dict:
     )
 
     def layer() -> None:
-        out = torch.ops.nsp.attention(q, k, v, schedule.handle, 0, 0.1)
+        out = torch.ops.nsp.attention(q, k, v, schedule.handle, 0, 0.1, 0)
         torch.autograd.grad(out, (q, k, v), dout.detach())
 
     layer()
@@ -49,11 +49,14 @@ def measure(context: nsp.Context, placements: list) -> dict:
         schedule.exchange_bytes(0, HEAD_DIM, 2, True)
         + sum(n * (HEADS + KV_HEADS) * value for _, n, _, degree in placements if degree > 1),
     )
-    launches = [[n for _, n, _, d in placements if d == 2]]
-    launches.append([n for _, n, first, d in placements if d == 1 and first == context.rank])
+    launches = {
+        2: [n for _, n, _, degree in placements if degree == 2],
+        1: [n for _, n, first, degree in placements if degree == 1 and first == context.rank],
+    }
+    kernel = execution().Kernel(context.kernel)
     workspace = max(
-        context_kernel(context).workspace_bytes(lengths, HEADS // d, max(KV_HEADS // d, 1), HEAD_DIM, 2, True)
-        for d, lengths in ((2, launches[0]), (1, launches[1]))
+        kernel.workspace_bytes(lengths, HEADS // degree, KV_HEADS // degree, HEAD_DIM, 2, True)
+        for degree, lengths in launches.items()
         if lengths
     )
     results = tokens * (2 * HEADS + 2 * KV_HEADS) * value + 4 * HEADS * tokens  # out, dq, dk, dv; lse
@@ -63,12 +66,6 @@ def measure(context: nsp.Context, placements: list) -> dict:
         "exchange": exchange,
         "workspace": workspace,
     }
-
-
-def context_kernel(context: nsp.Context) -> object:
-    from nsp._native import execution
-
-    return execution().Kernel(context.kernel)
 
 
 def main(out: str) -> None:

@@ -15,6 +15,12 @@ from launch import HERE, search_path, torchrun
 pytest.importorskip("nsp._core", reason="nsp._core is not built")
 pytest.importorskip("nsp._exec", reason="nsp._exec is not built")
 
+from single_rank import one_rank  # noqa: E402
+from small_model import config  # noqa: E402
+
+import nsp  # noqa: E402
+from nsp import failure  # noqa: E402  torch is not everywhere
+
 SCRIPT = str(HERE / "failing_ranks.py")
 PLACE = r"step 1, round 0, attention call \d+, forward \w+ of level 2"
 
@@ -80,3 +86,31 @@ def test_torchruns_report_shows_the_sentence() -> None:
     report = done.stderr[done.stderr.index("Root Cause") :]
     assert "rank 1 of 2 failed in step 1" in report, report
     assert "ArithmeticError: boom in a layer" in report, report
+
+
+@pytest.mark.parametrize(
+    ("error", "fails"),
+    [
+        (SystemExit(), False),
+        (SystemExit(0), False),
+        (SystemExit(3), True),
+        (KeyboardInterrupt(), True),
+        (ValueError("boom"), True),
+    ],
+)
+def test_a_context_closed_by_an_exception_fails_unless_the_program_ends_well(
+    error: BaseException, fails: bool
+) -> None:
+    try:
+        raise error
+    except BaseException:
+        assert failure.on_its_way() is (error if fails else None)
+
+
+def test_a_context_may_be_closed_twice() -> None:
+    with one_rank():
+        context = nsp.init(None, config(), sp_max=1)
+        context.close()
+        context.close()
+        with pytest.raises(ValueError, match="it is closed"):
+            context.schedule(b"")

@@ -12,7 +12,7 @@ from launch import torchrun
 pytest.importorskip("nsp._core", reason="nsp._core is not built")
 pytest.importorskip("nsp._exec", reason="nsp._exec is not built")
 
-from nsp.trace import merge  # noqa: E402  torch is not everywhere
+from nsp.trace import main, merge  # noqa: E402  torch is not everywhere
 
 OPTIONS = [
     "--steps",
@@ -80,5 +80,9 @@ def test_merged_ranks_share_one_clock(tmp_path: Path) -> None:
         found = {e["pid"]: e for e in json.load(file)["traceEvents"] if e["name"] == "work"}
     assert {rank: e["ts"] for rank, e in found.items()} == {0: 10.0, 3: 12.0}
     assert found[0]["id"] != found[3]["id"]
-    with pytest.raises(ValueError, match="holds no rank"):
-        merge(tmp_path / "empty")
+    assert "1 ranks; not here: ranks [1]" in merge(tmp_path, 2)  # rank 3 is of a larger run
+
+
+def test_merging_nothing_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path)]) == 2
+    assert "holds no rank-*.json.gz" in capsys.readouterr().err

@@ -44,7 +44,7 @@ void watch(nsp::World& world,
       std::make_unique<nsp::Watchdog>(*world.communicator,
                                       nsp::Board(store, name, world.communicator->rank()),
                                       std::chrono::duration_cast<std::chrono::milliseconds>(limit),
-                                      nsp::end_process(*world.communicator, error_file));
+                                      nsp::end_process(world.communicator, error_file));
 }
 
 // The watchdog's last words: the work is done ("closed"), or the process ends before ("left").
@@ -73,6 +73,8 @@ class Schedule {
         handle_(nsp::add_program(program_)) {}
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
+  Schedule(Schedule&&) = delete;
+  Schedule& operator=(Schedule&&) = delete;
   ~Schedule() { nsp::release_program(handle_); }
 
   std::int64_t handle() const { return handle_; }
@@ -259,6 +261,11 @@ PYBIND11_MODULE(_exec, module) {
   bind_world(module);
   bind_schedule(module);
   bind_kernel(module);
+  module.def("write_error_file",
+             &nsp::write_error_file,
+             py::arg("path"),
+             py::arg("message"),
+             "What torchrun's report shows of this rank.");
   module.def(
       "default_kernel",
       [](const std::string& device) {
