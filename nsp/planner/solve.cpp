@@ -162,7 +162,13 @@ Rounds by_nsp(const Problem& batch, const PlanRequest& request, std::int64_t bou
   if (best.empty() || !better(best, own)) {
     best = std::move(own);
   }
-  keep_better(best, best_static(batch, Balance::kCost));  // of these backends: static-usp's
+  Problem usp = batch;  // what static-usp may use
+  std::erase_if(usp.backends, [](Backend backend) {
+    return backend != Backend::kUlysses && backend != Backend::kUspRing;
+  });
+  if (!usp.backends.empty()) {
+    keep_better(best, best_static(usp, Balance::kCost));
+  }
   try_more_rounds(batch, effort, bound, best);
   return best;
 }
