@@ -22,11 +22,6 @@ void check_supported(const Round& round) {
       bad_input("leaf_first", first, "the executor runs leaf sequences as one part; plan with 0");
     }
   }
-  for (const LevelTransport& level : round.schedule.transports) {
-    if (level.transport != Transport::kCollective) {
-      bad_input("transport", name(level.transport), "the executor has collective only");
-    }
-  }
   for (const Placement& placement : round.placements) {
     if (placement.backend != Backend::kLocal && placement.backend != Backend::kUlysses) {
       bad_input("backend", name(placement.backend), "the executor has local and ulysses only");
@@ -68,12 +63,21 @@ std::vector<Step> make_steps(const std::vector<Issue>& order,
   return steps;
 }
 
+// Numbers are the same either way, so a plan's transports do not bind: peer copies wherever they
+// reach, which all ranks have agreed on.
+Transport transport_of(const World& world, std::int32_t degree) {
+  const auto& peers = world.communicator->peers;
+  return peers && degree > 1 && degree <= peers->reach() ? Transport::kPeerCopy
+                                                         : Transport::kCollective;
+}
+
 ProgramRound make_round(World& world, const Round& round, const Heads& heads) {
   const std::vector<std::int32_t> degrees = exchanged_degrees(round);
   ProgramRound result;
   for (Block& block : make_blocks(round, world.communicator->rank(), degrees)) {
     result.tokens += block.tokens;
     const std::int32_t degree = block.degree;
+    block.transport = transport_of(world, degree);
     result.blocks.push_back(degree == 1 ? make_local(std::move(block), *world.attention)
                                         : make_ulysses(std::move(block),
                                                        split_heads(heads, degree),
