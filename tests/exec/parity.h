@@ -20,6 +20,7 @@ struct RunOptions {
   // q, k, v and the gradient of out as views of (heads, T, head_dim) memory, as models pass them.
   bool strided = false;
   std::int64_t window = 0;
+  std::int32_t reach = 1;  // levels up to it go by peer copies
 };
 
 // Worst absolute difference over all rows of all ranks; counters of each rank.

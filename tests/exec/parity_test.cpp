@@ -46,6 +46,17 @@ Plan mixed(std::int32_t world, std::int32_t sp_max, const Lengths& lengths, std:
   return plan_of(world, sp_max, std::move(placements));
 }
 
+// To the last bit: only the way of the rows differs.
+void expect_same(const Difference& a, const Difference& b) {
+  EXPECT_EQ(a.out, b.out);
+  EXPECT_EQ(a.dq, b.dq);
+  EXPECT_EQ(a.dk, b.dk);
+  EXPECT_EQ(a.dv, b.dv);
+  EXPECT_EQ(a.exchanges_forward, b.exchanges_forward);
+  EXPECT_EQ(a.exchanges_backward, b.exchanges_backward);
+  EXPECT_EQ(a.bytes, b.bytes);
+}
+
 // Parity, and two exchanges each way for every level, on every rank, whatever it holds.
 void expect_exact(const Plan& plan, const RunOptions& options) {
   const Difference difference = run_plan(plan, options);
@@ -57,6 +68,12 @@ void expect_exact(const Plan& plan, const RunOptions& options) {
   const Lengths wanted(static_cast<std::size_t>(plan.world), 2 * levels);
   EXPECT_EQ(difference.exchanges_forward, wanted);
   EXPECT_EQ(difference.exchanges_backward, wanted);
+  for (std::int32_t reach = 2; reach <= plan.sp_max; reach *= 2) {
+    SCOPED_TRACE("peer copies up to degree " + std::to_string(reach));
+    RunOptions by_peers = options;
+    by_peers.reach = reach;
+    expect_same(run_plan(plan, by_peers), difference);
+  }
 }
 
 // Under each allowed degree and three mixed plans.
