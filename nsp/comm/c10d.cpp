@@ -16,6 +16,7 @@
 #include "nsp/base/error.h"
 #include "nsp/comm/device_events.h"
 #include "nsp/comm/exchange.h"
+#include "nsp/comm/gate.h"
 
 namespace nsp {
 namespace {
@@ -127,10 +128,14 @@ class C10dCommunicator final : public Communicator {
       const std::optional<c10::Stream> stream = queue_.on(rows.device());
       c10d::AllToAllOptions options;
       options.asyncOp = !stream.has_value();
+      const c10::Stream compute = current_stream(rows.device());
       c10::OptionalStreamGuard guard;
       if (stream) {
-        events_.record(current_stream(rows.device()))->block(*stream);
+        events_.record(compute)->block(*stream);
         guard.reset_stream(*stream);
+        if (gate_) {
+          gate_->open(*stream);
+        }
       }
       // The backend itself: the group would pass the same call through the dispatcher.
       auto work = group_->getBackend(rows.device().type())
@@ -139,6 +144,9 @@ class C10dCommunicator final : public Communicator {
       if (stream) {
         done = events_.record(*stream);
         in_flight.add([done] { return is_done(*done); }, progress.place());
+        if (gate_) {
+          gate_->hold(compute);
+        }
       }
       return std::make_unique<C10dPending>(
           std::move(work), std::move(done), std::move(rows), std::move(received), exchange);
@@ -176,6 +184,7 @@ class C10dCommunicator final : public Communicator {
   bool moves_device_memory_ = group_->getBackendName() == "nccl";
   Queue queue_;
   DeviceEvents events_;
+  std::optional<Gate> gate_ = wants_gate() ? std::optional<Gate>(std::in_place) : std::nullopt;
 };
 
 }  // namespace

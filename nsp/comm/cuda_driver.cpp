@@ -1,12 +1,12 @@
 #include "nsp/comm/cuda_driver.h"
 
 #include <algorithm>
-#include <cuda.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <vector>
 
 #include <c10/cuda/CUDAStream.h>
+#include <cuda.h>
 
 #include "nsp/base/error.h"
 
@@ -37,9 +37,10 @@ template <class Function>
 void require(decltype(&cuGetProcAddress) get, const char* name, Function& function) {
   find(get, name, 12000, function);
   if (function == nullptr) {
-    throw Error(fmt::format("peer copies: the CUDA driver has no {}; update it, or use "
-                            "NSP_TRANSPORT=collective",
-                            name));
+    throw Error(
+        fmt::format("peer copies: the CUDA driver has no {}; update it, or use "
+                    "NSP_TRANSPORT=collective",
+                    name));
   }
 }
 
@@ -48,8 +49,9 @@ Driver load() {
   const auto get = reinterpret_cast<decltype(&cuGetProcAddress)>(
       library == nullptr ? nullptr : dlsym(library, "cuGetProcAddress_v2"));
   if (get == nullptr) {
-    throw Error("peer copies: libcuda.so.1 of CUDA 12 or newer was not found; use "
-                "NSP_TRANSPORT=collective");
+    throw Error(
+        "peer copies: libcuda.so.1 of CUDA 12 or newer was not found; use "
+        "NSP_TRANSPORT=collective");
   }
   Driver driver;
   require(get, "cuGetErrorString", driver.error_string);

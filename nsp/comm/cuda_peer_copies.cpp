@@ -168,18 +168,16 @@ class CudaPeerCopies final : public PeerCopies {
     }
     neighbours_.meet();
     replace(nullptr);
-    replace(std::make_shared<PeerArena>(
-        neighbours_.name(), neighbours_.reach(), device_, rounded));
-    schedule_ = PullSchedule(
-        neighbours_.first_rank(), neighbours_.reach(), communicator_.rank(), rounded);
+    replace(std::make_shared<PeerArena>(neighbours_.name(), neighbours_.reach(), device_, rounded));
+    schedule_ =
+        PullSchedule(neighbours_.first_rank(), neighbours_.reach(), communicator_.rank(), rounded);
   }
 
   at::Tensor stage(const Route& route,
                    std::int64_t heads,
                    std::int64_t head_dim,
                    const at::TensorOptions& options) override {
-    const auto row_bytes =
-        heads * head_dim * static_cast<std::int64_t>(options.dtype().itemsize());
+    const auto row_bytes = heads * head_dim * static_cast<std::int64_t>(options.dtype().itemsize());
     const Staging staging = schedule_.stage(route, row_bytes);
     const std::int64_t rows = route.staged(communicator_.rank() - route.first_rank);
     if (rows == 0) {
@@ -188,10 +186,9 @@ class CudaPeerCopies final : public PeerCopies {
     if (!staging.taken.empty()) {
       operations_.clear();
       for (const Signal& taken : staging.taken) {
-        operations_.push_back(
-            {Kind::kWait,
-             arena_->taken(neighbours_.member(), neighbours_.member(taken.rank)),
-             taken.value});
+        operations_.push_back({Kind::kWait,
+                               arena_->taken(neighbours_.member(), neighbours_.member(taken.rank)),
+                               taken.value});
       }
       run_on(*reuse_, operations_);
       events_.record(*reuse_)->block(current_stream(device_));
@@ -214,8 +211,8 @@ class CudaPeerCopies final : public PeerCopies {
     communicator_.bytes += static_cast<std::int64_t>(staged.nbytes());
     std::shared_ptr<c10::Event> done;
     try {
-      const auto row_bytes = staged.size(1) * staged.size(2) *
-                             static_cast<std::int64_t>(staged.element_size());
+      const auto row_bytes =
+          staged.size(1) * staged.size(2) * static_cast<std::int64_t>(staged.element_size());
       const Pulling pulling = schedule_.pull(route, row_bytes);
       const auto staged_now = events_.record(current_stream(device_));
       tell(pulling, *staged_now);
@@ -265,10 +262,9 @@ class CudaPeerCopies final : public PeerCopies {
     }
     operations_.clear();
     for (const Signal& ready : pulling.ready) {
-      operations_.push_back(
-          {Kind::kWrite,
-           arena_->ready(neighbours_.member(ready.rank), neighbours_.member()),
-           ready.value});
+      operations_.push_back({Kind::kWrite,
+                             arena_->ready(neighbours_.member(ready.rank), neighbours_.member()),
+                             ready.value});
     }
     staged.block(*signal_);
     run_on(*signal_, operations_);
@@ -316,8 +312,7 @@ class CudaPeerCopies final : public PeerCopies {
         continue;
       }
       const auto value = static_cast<std::int64_t>(fetch.to.element_size());
-      const char* block =
-          arena_->rows(neighbours_.member(source->ready.rank)) + source->offset;
+      const char* block = arena_->rows(neighbours_.member(source->ready.rank)) + source->offset;
       copies.push_back(
           {.from = block + fetch.row * row_bytes + fetch.head * fetch.to.size(2) * value,
            .from_pitch = static_cast<std::size_t>(row_bytes),

@@ -51,10 +51,11 @@ PeerArena::PeerArena(const std::string& group_name,
       bases_.push_back(static_cast<char*>(pointer) + memory->get_offset());
     }
   } catch (const std::exception& cause) {
-    throw Error(fmt::format("peer copies: {} bytes of memory that all ranks of the host see could "
-                            "not be had: {}; lower token_budget, or use NSP_TRANSPORT=collective",
-                            bytes,
-                            cause.what()));
+    throw Error(
+        fmt::format("peer copies: {} bytes of memory that all ranks of the host see could "
+                    "not be had: {}; lower token_budget, or use NSP_TRANSPORT=collective",
+                    bytes,
+                    cause.what()));
   }
 }
 

@@ -30,9 +30,10 @@ std::int64_t PullSchedule::bytes(std::int64_t rows, std::int64_t row_bytes) {
 Staging PullSchedule::stage(const Route& route, std::int64_t row_bytes) {
   const std::int64_t needed = bytes(route.most_staged, row_bytes);
   if (needed > capacity_) {
-    throw Error(fmt::format("peer copies: an exchange of {} bytes does not fit into the arena of {}",
-                            needed,
-                            capacity_));
+    throw Error(
+        fmt::format("peer copies: an exchange of {} bytes does not fit into the arena of {}",
+                    needed,
+                    capacity_));
   }
   if (next_ + needed > capacity_ || this_lap_ == kMostPlaces) {
     next_ = 0;

@@ -21,7 +21,7 @@ struct LevelRows {
 // attention needs them by (sequence, position).
 struct Block {
   std::int32_t degree = 1;
-  std::int32_t first_rank = 0;               // of the rank's node
+  std::int32_t first_rank = 0;  // of the rank's node
   std::int32_t rank = 0;
   std::int64_t begin = 0;                    // first row in the rank's row of tokens
   std::int64_t tokens = 0;                   // rows of this rank

@@ -120,10 +120,7 @@ StageBytes peer_forward(const Block& block, const RowBytes& row, Stage stage) {
   return {};
 }
 
-StageBytes peer_backward(const Block& block,
-                         const RowBytes& row,
-                         std::int64_t rest,
-                         Stage stage) {
+StageBytes peer_backward(const Block& block, const RowBytes& row, std::int64_t rest, Stage stage) {
   const PeerSizes s = peer_sizes(block, row.query);
   const std::int64_t there = s.node * row.query;
   const std::int64_t computed = s.node * row.qkv;
@@ -144,7 +141,8 @@ StageBytes peer_bytes(
     const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward) {
   const HeadSplit split = split_heads(heads, block.degree);
   const RowBytes row = row_bytes_of(split, value);
-  const std::int64_t rest = split.copies == 1 ? 0 : block.degree * block.tokens * (row.qkv - row.query);
+  const std::int64_t rest =
+      split.copies == 1 ? 0 : block.degree * block.tokens * (row.qkv - row.query);
   return backward ? peer_backward(block, row, rest, stage) : peer_forward(block, row, stage);
 }
 

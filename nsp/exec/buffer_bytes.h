@@ -36,14 +36,15 @@ std::int64_t exchange_bytes(const ProgramRound& round,
                             const ValueShape& value,
                             bool backward);
 
-// Bytes of every rank's arena (PeerCopies) that a pass over the round, forward or backward, takes at
-// once: all its exchanges by peer copies, none of which then waits for the memory of another. Equal
-// on all ranks.
+// Bytes of every rank's arena (PeerCopies) that a pass over the round, forward or backward, takes
+// at once: all its exchanges by peer copies, none of which then waits for the memory of another.
+// Equal on all ranks.
 std::int64_t arena_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value);
 
 // The largest over all plans that give a rank at most `tokens` rows in a round: forward or
 // backward. Sequences are taken as long: each further one adds a row (pieces differ by one), and to
-// the workspace of a kernel that pads sequences its padding. Levels up to `reach` go by peer copies.
+// the workspace of a kernel that pads sequences its padding. Levels up to `reach` go by peer
+// copies.
 struct MemoryBound {
   std::int64_t exchange_bytes = 0;
   std::int64_t workspace_bytes = 0;

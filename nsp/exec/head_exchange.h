@@ -1,5 +1,5 @@
-// The two ways of an ulysses node: rows of all heads become whole sequences of some heads, and back.
-// Letters as in rank_heads.h; T rows of the node.
+// The two ways of an ulysses node: rows of all heads become whole sequences of some heads, and
+// back. Letters as in rank_heads.h; T rows of the node.
 #pragma once
 
 #include <cstdint>

@@ -72,8 +72,7 @@ class PeerExchange final : public HeadExchange {
         rank_tokens_(block.rank_tokens),
         own_{std::accumulate(rank_tokens_.begin(), rank_tokens_.begin() + me_, std::int64_t{0}),
              tokens_},
-        node_tokens_(
-            std::accumulate(rank_tokens_.begin(), rank_tokens_.end(), std::int64_t{0})),
+        node_tokens_(std::accumulate(rank_tokens_.begin(), rank_tokens_.end(), std::int64_t{0})),
         ranks_(tokens_, degree_, heads),
         peers_(peers),
         there_(route_by_source(block.first_rank, rank_tokens_)),

@@ -51,8 +51,8 @@ at::Tensor RankHeads::copies(const at::Tensor& rows) const {
                   : ranks.transpose(0, 1).reshape({tokens_, kv, heads_.copies, d});
 }
 
-// Where KV heads are shared, a view's first two dimensions are KV heads and their copies: a range is
-// whole KV heads, or some copies of one.
+// Where KV heads are shared, a view's first two dimensions are KV heads and their copies: a range
+// is whole KV heads, or some copies of one.
 std::vector<RankHeads::Range> RankHeads::ranges(std::int64_t begin, std::int64_t end) const {
   std::vector<Range> result;
   while (begin < end) {

@@ -1,5 +1,5 @@
-// Rows of a node as runs: what a source holds of a sequence, and where it lies among the node's rows
-// by sequence.
+// Rows of a node as runs: what a source holds of a sequence, and where it lies among the node's
+// rows by sequence.
 #pragma once
 
 #include <cstdint>

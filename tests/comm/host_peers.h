@@ -1,5 +1,5 @@
-// Peer copies between ranks that are threads: the same protocol (PullSchedule) over host memory, with
-// a thread for each stream of a rank, so that signals and pulls run when they like.
+// Peer copies between ranks that are threads: the same protocol (PullSchedule) over host memory,
+// with a thread for each stream of a rank, so that signals and pulls run when they like.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ class HostArenas;
 
 struct HostPeersOptions {
   std::int32_t reach = 1;
-  std::uint64_t seed = 0;       // of the pauses of its threads
-  bool wait_for_taken = true;   // false: a planted fault
-  std::int64_t capacity = -1;   // at least 0: fixed, whatever is reserved
+  std::uint64_t seed = 0;      // of the pauses of its threads
+  bool wait_for_taken = true;  // false: a planted fault
+  std::int64_t capacity = -1;  // at least 0: fixed, whatever is reserved
 };
 
 std::shared_ptr<HostArenas> make_host_arenas(std::int32_t world);

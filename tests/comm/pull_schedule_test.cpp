@@ -37,8 +37,8 @@ struct Step {
 struct Setting {
   std::int32_t world = 8;
   std::int64_t cells = 64;
-  bool one_queue = false;        // all streams of a rank in their order of issue
-  bool wait_for_taken = true;    // false: a planted fault
+  bool one_queue = false;      // all streams of a rank in their order of issue
+  bool wait_for_taken = true;  // false: a planted fault
   std::vector<std::int32_t> degrees = {2, 4, 8};
 };
 

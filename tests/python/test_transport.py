@@ -20,7 +20,9 @@ def hosts(*counts: int) -> list[Neighbour]:
     return [Neighbour(f"host {h}", f"gpu {h}.{d}") for h, count in enumerate(counts) for d in range(count)]
 
 
-def agreed(ranks: list[Neighbour], sp_max: int, blind: str = "", choices: tuple[str, ...] = ()) -> list[object]:
+def agreed(
+    ranks: list[Neighbour], sp_max: int, blind: str = "", choices: tuple[str, ...] = ()
+) -> list[object]:
     """What each rank gets (a Reach or an exception); nobody can read the device `blind`."""
     store = dist.HashStore()
 
@@ -42,7 +44,8 @@ def degrees(found: list[object]) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "counts,sp_max,degree", [((8,), 8, 8), ((8,), 2, 2), ((4, 4), 8, 4), ((2, 6), 8, 2), ((6,), 2, 2), ((1, 1), 2, 1)]
+    "counts,sp_max,degree",
+    [((8,), 8, 8), ((8,), 2, 2), ((4, 4), 8, 4), ((2, 6), 8, 2), ((6,), 2, 2), ((1, 1), 2, 1)],
 )
 def test_the_reach_ends_at_the_host(counts: tuple[int, ...], sp_max: int, degree: int) -> None:
     assert degrees(agreed(hosts(*counts), sp_max)) == [degree] * sum(counts)
@@ -90,4 +93,6 @@ def test_forcing_what_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
     with ThreadPoolExecutor(2) as pool:
         for text in pool.map(rank, range(2)):
-            assert text == "NSP_TRANSPORT: peer-copy is not possible: tensors are on cpu; use auto or collective"
+            assert (
+                text == "NSP_TRANSPORT: peer-copy is not possible: tensors are on cpu; use auto or collective"
+            )
