@@ -146,6 +146,7 @@ class CudaPeerCopies final : public PeerCopies {
         device_(device),
         schedule_(neighbours_.first_rank(), reach, communicator.rank(), 0) {
     const c10::DeviceGuard guard(device_);
+    current_stream(device_).query();  // the driver's calls need a context on this thread
     for (auto* stream : {&reuse_, &signal_, &pull_, &release_}) {
       *stream = make_own_stream(device_);
     }
@@ -235,6 +236,7 @@ class CudaPeerCopies final : public PeerCopies {
         return;
       }
       const c10::DeviceGuard guard(device_);
+      current_stream(device_).query();  // as in the constructor
       std::vector<WordOperation> operations;
       for (std::int32_t other = 0; other < neighbours_.reach(); ++other) {
         for (void* word : {arena->ready(neighbours_.member(), other),

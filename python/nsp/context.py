@@ -110,8 +110,8 @@ def init(
     only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the device's fastest;
     flash has a deterministic backward). Inside a host rows travel by peer copies where all ranks can (see
     nsp.transport; NSP_TRANSPORT forces collective or peer-copy). timeout: how long a rank waits for others in
-    nsp's own exchanges and agreements before its watchdog ends it with a sentence that names rank, step, level
-    and phase; a failure of one rank ends the others within seconds.
+    nsp's own exchanges and agreements before its watchdog ends it with a sentence that names rank, step,
+    level and phase; a failure of one rank ends the others within seconds.
 
     ValueError: a bad argument, before any collective. RuntimeError: ranks with other settings, or a failed
     self-check.

@@ -3,6 +3,7 @@
 // step, so a failing order can be played again.
 #include "nsp/comm/pull_schedule.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
