@@ -1,5 +1,5 @@
 // The issue order: the one order, equal on all ranks, in which the phases of a round's levels are
-// issued.
+// issued. Leaves that run first (Schedule::leaf_first) are issued before all of it.
 #pragma once
 
 #include <cstdint>

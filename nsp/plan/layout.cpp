@@ -68,6 +68,22 @@ std::vector<std::int32_t> row_order(const Round& round) {
   return order;
 }
 
+std::vector<bool> runs_first(const Round& round) {
+  std::vector<bool> first(round.placements.size(), false);
+  std::vector<std::int32_t> left = round.schedule.leaf_first;
+  if (std::ranges::all_of(left, [](std::int32_t count) { return count == 0; })) {
+    return first;
+  }
+  for (const std::int32_t index : row_order(round)) {
+    const Node& node = round.placements[static_cast<std::size_t>(index)].node;
+    if (node.degree == 1 && left[static_cast<std::size_t>(node.first_rank)] > 0) {
+      --left[static_cast<std::size_t>(node.first_rank)];
+      first[static_cast<std::size_t>(index)] = true;
+    }
+  }
+  return first;
+}
+
 std::vector<Segment> rank_row(const Round& round, std::int32_t rank) {
   std::vector<Segment> row;
   for (const std::int32_t index : row_order(round)) {

@@ -49,6 +49,10 @@ std::int64_t tokens_of(const Placement& placement, std::int32_t i);
 // Placements in row order: root to leaf, backend, longest first, index.
 std::vector<std::int32_t> row_order(const Round& round);
 
+// Of each placement, whether it runs before everything else on the compute queue: of a rank's leaf
+// sequences, in row order, the first schedule.leaf_first. Without that list none does.
+std::vector<bool> runs_first(const Round& round);
+
 // One rank's row. Segments with no token are left out. A rank that owns no token at all gets one
 // dummy token (models fail on empty rows): sequence -1, [0, 1), a leaf that attends only to itself.
 std::vector<Segment> rank_row(const Round& round, std::int32_t rank);

@@ -79,7 +79,7 @@ Placement place(std::int64_t sequence,
 Plan make_plan(const PlanSettings& settings,
                std::vector<std::vector<Placement>> rounds,
                std::vector<Dropped> dropped,
-               const OrderRule& order) {
+               const ScheduleRule& schedule) {
   check_settings(settings);
   Plan plan{.world = settings.world,
             .ranks_per_host = settings.ranks_per_host,
@@ -93,7 +93,9 @@ Plan make_plan(const PlanSettings& settings,
   plan.num_sequences = std::ranges::count(plan.dropped, 0, &Dropped::kept);
   for (std::vector<Placement>& placements : rounds) {
     plan.rounds.push_back(make_round(std::move(placements), settings));
-    plan.rounds.back().schedule.order = order(plan.rounds.back());
+    if (schedule) {
+      schedule(plan.rounds.back(), plan.rounds.size() - 1);
+    }
     for (const Placement& placement : plan.rounds.back().placements) {
       ++plan.num_sequences;
       plan.num_tokens += placement.tokens;

@@ -1,6 +1,7 @@
 // Building complete plans: what every planner and every plan given by hand ends with.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -32,18 +33,19 @@ Placement place(std::int64_t sequence,
                 std::int32_t first_rank,
                 const Way& way);
 
-// The issue order of a round that has its placements.
-using OrderRule = std::function<std::vector<Issue>(const Round&)>;
+// Sets order and leaf_first of the index-th round, which has its placements and the default
+// schedule.
+using ScheduleRule = std::function<void(Round&, std::size_t index)>;
 
 // A sealed plan of these placements, one list a round, each sorted by sequence here. Fills counts,
-// schedules, predicted.tokens_max, feasible (the budget is kept) and the hash. Predicted
-// seconds and bound may be set afterwards: the hash does not cover them; call seal after any other
-// change. Throws BadInput for a bad tree, a node outside it, tokens < 1, or a ulysses_degree that
-// does not divide the degree.
+// schedules (the default ones without a rule), predicted.tokens_max, feasible (the budget is kept)
+// and the hash. Predicted seconds and bound may be set afterwards: the hash does not cover them;
+// call seal after any other change. Throws BadInput for a bad tree, a node outside it, tokens < 1,
+// or a ulysses_degree that does not divide the degree.
 Plan make_plan(const PlanSettings& settings,
                std::vector<std::vector<Placement>> rounds,
                std::vector<Dropped> dropped = {},
-               const OrderRule& order = default_order);
+               const ScheduleRule& schedule = nullptr);
 
 // Sets plan.hash to the hash of the content.
 void seal(Plan& plan);

@@ -32,7 +32,8 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// One entry of the issue order: a phase of one level (degree 1 has the compute phase only).
+// One entry of the issue order: a phase of one level. Degree 1 has the compute phase only; it
+// stands for the leaf sequences that leaf_first leaves.
 struct Issue {
   Phase phase = Phase::kCompute;
   std::int32_t degree = 1;
@@ -50,7 +51,10 @@ struct LevelTransport {
 // Everything that execution depends on beside the placements; equal on all ranks.
 struct Schedule {
   std::vector<Issue> order{};
-  std::vector<std::int32_t> leaf_first{};  // a rank: leaf sequences run before the first level
+  // By rank: so many of its leaf sequences, longest first, are a launch of their own at the head of
+  // the compute queue, before anything in `order` (runs_first in layout.h); no exchange waits for
+  // them.
+  std::vector<std::int32_t> leaf_first{};
   std::vector<LevelTransport> transports{};
 
   bool operator==(const Schedule&) const = default;

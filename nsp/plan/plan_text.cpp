@@ -108,6 +108,27 @@ void append_tokens(const Plan& plan, std::string& out) {
   }
 }
 
+void append_leaf_first(const Plan& plan, std::string& out) {
+  for (std::size_t r = 0; r < plan.rounds.size(); ++r) {
+    const Round& round = plan.rounds[r];
+    const std::vector<std::int32_t>& first = round.schedule.leaf_first;
+    const std::int64_t sum = std::accumulate(first.begin(), first.end(), std::int64_t{0});
+    if (sum == 0) {
+      continue;
+    }
+    const auto ranks = std::ssize(first) - std::ranges::count(first, 0);
+    const auto leaves = std::ranges::count_if(
+        round.placements, [](const Placement& placement) { return placement.node.degree == 1; });
+    fmt::format_to(std::back_inserter(out),
+                   "round {}: {} of {} leaf sequences, on {} rank{}, run before the first level\n",
+                   r,
+                   sum,
+                   leaves,
+                   ranks,
+                   ranks == 1 ? "" : "s");
+  }
+}
+
 void append_load(const Plan& plan, std::string& out) {
   auto to = std::back_inserter(out);
   const double load = plan.predicted.forward + plan.predicted.backward;
@@ -153,6 +174,7 @@ std::string summary(const Plan& plan) {
     append_levels(plan, out);
     out += "\n";
     append_tokens(plan, out);
+    append_leaf_first(plan, out);
   }
   append_load(plan, out);
   append_dropped(plan, out);
@@ -183,6 +205,7 @@ std::string explanation(const Plan& plan) {
                    percent(share.tokens, plan.num_tokens),
                    share.why);
   }
+  append_leaf_first(plan, out);
   append_dropped(plan, out);
   return out;
 }

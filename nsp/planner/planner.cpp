@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "nsp/cost/evaluate.h"
 #include "nsp/plan/make_plan.h"
@@ -50,12 +51,14 @@ void set_marks(Plan& plan,
 }
 
 // Simulated, except where every millisecond counts.
-OrderRule order_rule(const CostModel& model, const PlanRequest& request) {
+ScheduleRule schedule_rule(const CostModel& model, const PlanRequest& request) {
   if (request.effort == "fast") {
-    return default_order;
+    return nullptr;
   }
-  return [&model, world = request.world](const Round& round) {
-    return best_order(model, round, world).order;
+  return [&model, world = request.world](Round& round, std::size_t) {
+    ChosenOrder chosen = best_order(model, round, world);
+    round.schedule.order = std::move(chosen.order);
+    round.schedule.leaf_first = std::move(chosen.leaf_first);
   };
 }
 
@@ -90,7 +93,7 @@ PlanResult plan_checked(const PlanRequest& request,
   PlanResult result{.plan = make_plan(settings,
                                       placements(solve(batch, request, choice, bound)),
                                       kept.dropped,
-                                      order_rule(model, request)),
+                                      schedule_rule(model, request)),
                     .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
   result.plan.bound_seconds =

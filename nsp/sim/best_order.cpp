@@ -5,16 +5,19 @@
 #include <utility>
 
 #include "nsp/plan/issue_order.h"
+#include "nsp/sim/leaf_split.h"
 
 namespace nsp {
 namespace {
 
 constexpr std::int64_t kLeastGain = 512;
+constexpr std::int64_t kMostHalves = 8;
 
 struct Candidate {
   std::vector<std::int32_t> degrees{};  // exchanged levels in order of their compute
   std::size_t leaf = 0;                 // levels before the leaves
   bool one_ahead = false;               // prologues: all first, or one level ahead
+  std::int64_t halves = 0;              // of the first prologue that a part of the leaves hides
 };
 
 std::vector<Issue> order_of(const Candidate& candidate) {
@@ -43,10 +46,11 @@ std::vector<Issue> order_of(const Candidate& candidate) {
 
 class OrderSearch {
  public:
-  OrderSearch(const RoundTimes& times, const Round& round, std::int32_t most)
-      : times_(times), most_(most) {
+  OrderSearch(const CostModel& model, const Round& round, std::int32_t world, std::int32_t most)
+      : times_(round_times(model, round, world)), split_(model, round, times_), most_(most) {
     best_.order = default_order(round);
-    best_.time = simulate_layers(times, best_.order, kOrderLayers);
+    best_.leaf_first.assign(times_.dense.size(), 0);
+    best_.time = simulate_layers(times_, best_.order, kOrderLayers);
     best_.tried = 1;
     base_ = {.degrees = exchanged_degrees(round)};
   }
@@ -61,16 +65,20 @@ class OrderSearch {
     if (usual.time.sum() - best_.time.sum() > least) {
       return std::move(best_);
     }
-    return {.order = usual.order, .time = usual.time, .tried = best_.tried};
+    return {.order = usual.order,
+            .leaf_first = usual.leaf_first,
+            .time = usual.time,
+            .tried = best_.tried};
   }
 
  private:
   void search() {
     for (const auto& degrees : sequences()) {
-      for (const std::size_t leaf : leaf_places()) {
-        for (const bool one_ahead : {false, true}) {
+      for (const bool one_ahead : {false, true}) {
+        for (const std::size_t leaf : leaf_places()) {
           attempt({.degrees = degrees, .leaf = leaf, .one_ahead = one_ahead});
         }
+        attempt({.degrees = degrees, .leaf = degrees.size(), .one_ahead = one_ahead, .halves = 2});
       }
     }
     while (improve()) {
@@ -83,11 +91,15 @@ class OrderSearch {
     }
     ++best_.tried;
     std::vector<Issue> order = order_of(candidate);
-    const LayerTime time = simulate_layers(times_, order, kOrderLayers);
+    std::vector<std::int32_t> leaf_first = split_.leaf_first(candidate.degrees, candidate.halves);
+    const LayerTime time = candidate.halves == 0
+                               ? simulate_layers(times_, order, kOrderLayers)
+                               : simulate_layers(split_.times(leaf_first), order, kOrderLayers);
     if (time.sum() >= best_.time.sum()) {
       return false;
     }
     best_.order = std::move(order);
+    best_.leaf_first = std::move(leaf_first);
     best_.time = time;
     base_ = candidate;
     return true;
@@ -100,6 +112,13 @@ class OrderSearch {
       Candidate swapped = from;
       std::swap(swapped.degrees[i], swapped.degrees[i + 1]);
       if (attempt(swapped)) {
+        return true;
+      }
+    }
+    for (const std::int64_t halves : {from.halves - 1, from.halves + 1, 2 * from.halves}) {
+      Candidate cut = from;
+      cut.halves = halves;
+      if (halves >= 0 && halves <= kMostHalves && attempt(cut)) {
         return true;
       }
     }
@@ -143,7 +162,8 @@ class OrderSearch {
     return most;
   }
 
-  const RoundTimes& times_;
+  RoundTimes times_;
+  LeafSplit split_;
   std::int32_t most_;
   Candidate base_;
   ChosenOrder best_;
@@ -151,12 +171,11 @@ class OrderSearch {
 
 }  // namespace
 
-ChosenOrder best_order(const RoundTimes& times, const Round& round, std::int32_t most) {
-  return OrderSearch(times, round, most).run();
-}
-
-ChosenOrder best_order(const CostModel& model, const Round& round, std::int32_t world) {
-  return best_order(round_times(model, round, world), round);
+ChosenOrder best_order(const CostModel& model,
+                       const Round& round,
+                       std::int32_t world,
+                       std::int32_t most) {
+  return OrderSearch(model, round, world, most).run();
 }
 
 }  // namespace nsp

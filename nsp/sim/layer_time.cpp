@@ -37,6 +37,13 @@ class Walk {
     }
   }
 
+  // Before everything else on the compute queue, beside which prologues may travel.
+  void run_leaf_first() {
+    for (std::size_t rank = 0; rank < times_.leaf_first.size(); ++rank) {
+      compute_[rank] += pass_of(times_.leaf_first[rank].cost.compute, backward_);
+    }
+  }
+
   // The dense part of every rank; the next layer's phases come after it.
   void end_layer() {
     for (std::size_t rank = 0; rank < world_; ++rank) {
@@ -104,6 +111,7 @@ std::int64_t walked(const RoundTimes& times,
                     bool serial) {
   Walk walk(times, backward, serial);
   for (std::int32_t layer = 0; layer < layers; ++layer) {
+    walk.run_leaf_first();
     for (const Issue& issue : order) {
       walk.issue(issue.phase, level_of(times.levels, issue.degree));
     }

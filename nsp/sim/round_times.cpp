@@ -46,6 +46,23 @@ NodeTimes times_of(const CostModel& model, const WaySums& ways) {
   return node;
 }
 
+// To the sums of its level (by log2 of the degree) and node, if it counts.
+void add(const CostModel& model,
+         const Placement& placement,
+         std::int32_t world,
+         const Counts& counts,
+         std::vector<std::vector<WaySums>>& sums) {
+  if (!is_node(placement.node, world, placement.node.degree)) {
+    bad_input("sequence", placement.sequence, "is on a node that is not in the tree");
+  }
+  const Way way = way_of(placement);
+  SequenceCost cost = model.sequence(placement.tokens, way);
+  if (counts(placement, cost)) {
+    auto& level = sums[log2_of(way.degree)];
+    sums_of(level[static_cast<std::size_t>(placement.node.first_rank / way.degree)], way).add(cost);
+  }
+}
+
 }  // namespace
 
 const Passes& phase_of(const PhaseCost& cost, Phase phase) {
@@ -89,16 +106,10 @@ std::vector<LevelTimes> level_times(const CostModel& model,
   for (const std::int32_t degree : degrees) {
     sums[log2_of(degree)].resize(static_cast<std::size_t>(world / degree));
   }
-  for (const Placement& placement : round.placements) {
-    if (!is_node(placement.node, world, placement.node.degree)) {
-      bad_input("sequence", placement.sequence, "is on a node that is not in the tree");
-    }
-    const Way way = way_of(placement);
-    SequenceCost cost = model.sequence(placement.tokens, way);
-    if (counts(placement, cost)) {
-      auto& level = sums[log2_of(way.degree)];
-      sums_of(level[static_cast<std::size_t>(placement.node.first_rank / way.degree)], way)
-          .add(cost);
+  const std::vector<bool> first = runs_first(round);
+  for (std::size_t i = 0; i < round.placements.size(); ++i) {
+    if (!first[i]) {
+      add(model, round.placements[i], world, counts, sums);
     }
   }
   std::vector<LevelTimes> levels;
@@ -111,14 +122,37 @@ std::vector<LevelTimes> level_times(const CostModel& model,
   return levels;
 }
 
+std::vector<NodeTimes> leaf_first_times(const CostModel& model,
+                                        const Round& round,
+                                        std::int32_t world,
+                                        const Counts& counts) {
+  const std::vector<bool> first = runs_first(round);
+  if (std::ranges::find(first, true) == first.end()) {
+    return {};
+  }
+  std::vector<std::vector<WaySums>> sums(1);
+  sums[0].resize(static_cast<std::size_t>(world));
+  for (std::size_t i = 0; i < round.placements.size(); ++i) {
+    if (first[i]) {
+      add(model, round.placements[i], world, counts, sums);
+    }
+  }
+  std::vector<NodeTimes> ranks;
+  for (const WaySums& ways : sums[0]) {
+    ranks.push_back(times_of(model, ways));
+  }
+  return ranks;
+}
+
 RoundTimes round_times(const CostModel& model, const Round& round, std::int32_t world) {
   const std::int32_t ep = model.ep();
   if (world % ep != 0) {
     bad_input("ep", ep, "must divide the world of " + std::to_string(world) + " ranks");
   }
+  const Counts all = [](const Placement&, SequenceCost&) { return true; };
   RoundTimes times{
-      .levels =
-          level_times(model, round, world, [](const Placement&, SequenceCost&) { return true; }),
+      .levels = level_times(model, round, world, all),
+      .leaf_first = leaf_first_times(model, round, world, all),
       .dense = std::vector<Passes>(static_cast<std::size_t>(world), model.dense_fixed()),
       .ep = ep,
       .experts = {},

@@ -35,8 +35,9 @@ std::size_t level_of(const std::vector<LevelTimes>& levels, std::int32_t degree)
 std::vector<Issue> serial_order(const std::vector<LevelTimes>& levels);
 
 struct RoundTimes {
-  std::vector<LevelTimes> levels;    // exchanged degrees root to leaf, then the leaves
-  std::vector<Passes> dense;         // by rank, fixed part included; without experts if ep > 1
+  std::vector<LevelTimes> levels;     // exchanged degrees root to leaf, then the leaves
+  std::vector<NodeTimes> leaf_first;  // by rank: leaves before everything else; empty: none
+  std::vector<Passes> dense;          // by rank, fixed part included; without experts if ep > 1
   std::int32_t ep = 1;               // ranks of an expert-parallel group, which meet in every layer
   std::vector<Passes> experts;       // ep > 1: by group, on each of its ranks
   std::vector<std::int64_t> tokens;  // by rank
@@ -49,10 +50,15 @@ RoundTimes round_times(const CostModel& model, const Round& round, std::int32_t 
 // Whether a placement counts; may change what its sequence costs.
 using Counts = std::function<bool(const Placement&, SequenceCost&)>;
 
-// The levels of the placements that count: nodes without any are not active.
+// The levels of the placements that count: nodes without any are not active. Leaves that run before
+// everything else are left out: leaf_first_times has them.
 std::vector<LevelTimes> level_times(const CostModel& model,
                                     const Round& round,
                                     std::int32_t world,
                                     const Counts& counts);
+std::vector<NodeTimes> leaf_first_times(const CostModel& model,
+                                        const Round& round,
+                                        std::int32_t world,
+                                        const Counts& counts);
 
 }  // namespace nsp

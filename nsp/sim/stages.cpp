@@ -6,6 +6,7 @@
 // begin waits for the layer's parameters, prologues for what begin or the dense part gives, dense
 // and end for every exchange before them. A placement marked save hands its output on, but backward
 // needs q, k, v and the output in head layout: they travel with the backward prologue's exchange.
+// Attention begins with the leaves that run first; no exchange waits for them.
 #include "nsp/sim/stages.h"
 
 #include <algorithm>
@@ -14,10 +15,34 @@
 namespace nsp {
 namespace {
 
-using Levels = std::vector<LevelTimes>;
+struct Attention {
+  std::vector<LevelTimes> levels;
+  std::vector<NodeTimes> leaf_first;
+};
+
+Attention attention_of(const CostModel& model,
+                       const Round& round,
+                       std::int32_t world,
+                       const Counts& counts) {
+  return {.levels = level_times(model, round, world, counts),
+          .leaf_first = leaf_first_times(model, round, world, counts)};
+}
+
+Attention whole(const RoundTimes& times) {
+  return {.levels = times.levels, .leaf_first = times.leaf_first};
+}
 
 std::int32_t size(const std::vector<QueueStep>& steps) {
   return static_cast<std::int32_t>(steps.size());
+}
+
+QueueStep leaf_first_step(const std::vector<NodeTimes>& ranks, Activity activity, bool backward) {
+  QueueStep step{.activity = activity, .backward = backward};
+  for (const NodeTimes& rank : ranks) {
+    step.nanoseconds.push_back(rank.active ? pass_of(rank.cost.compute, backward) : kPasses);
+    step.backends.push_back(rank.backend);
+  }
+  return step;
 }
 
 QueueStep attention_step(const LevelTimes& level, Phase phase, Activity activity, bool backward) {
@@ -37,15 +62,20 @@ QueueStep attention_step(const LevelTimes& level, Phase phase, Activity activity
 // Appends one pass of attention to a stage; what is in the stage already comes before it.
 class AttentionPart {
  public:
-  AttentionPart(Stage& stage, const Levels& levels, bool serial)
+  AttentionPart(Stage& stage, const Attention& attention, bool serial)
       : stage_(stage),
-        levels_(levels),
+        levels_(attention.levels),
+        leaf_first_(attention.leaf_first),
         serial_(serial),
         compute_(size(stage.compute)),
         exchange_(size(stage.exchange)),
-        done_(levels.size(), 0) {}
+        done_(levels_.size(), 0) {}
 
   void add(const std::vector<Issue>& order, Activity activity, bool backward) {
+    if (!leaf_first_.empty()) {
+      stage_.compute.push_back(leaf_first_step(leaf_first_, activity, backward));
+      stage_.compute.back().needs = exchange_;
+    }
     for (const Issue& issue : serial_ ? serial_order(levels_) : order) {
       const std::size_t level = level_of(levels_, issue.degree);
       QueueStep step = attention_step(levels_[level], issue.phase, activity, backward);
@@ -62,7 +92,8 @@ class AttentionPart {
 
  private:
   Stage& stage_;
-  const Levels& levels_;
+  const std::vector<LevelTimes>& levels_;
+  const std::vector<NodeTimes>& leaf_first_;
   bool serial_;
   std::int32_t compute_;            // steps before this part
   std::int32_t exchange_;           // steps before this part
@@ -106,8 +137,8 @@ void add_dense(Stage& stage, const RoundTimes& times, bool backward) {
 }
 
 // Backward of placements marked save: their operands travel with the prologue.
-Levels levels_with_operands(const CostModel& model, const Round& round, std::int32_t world) {
-  return level_times(model, round, world, [](const Placement& placement, SequenceCost& cost) {
+Attention with_operands(const CostModel& model, const Round& round, std::int32_t world) {
+  return attention_of(model, round, world, [](const Placement& placement, SequenceCost& cost) {
     if (placement.mark == Mark::kSave) {
       cost.prologue.backward += cost.prologue.forward + cost.epilogue.forward;
     }
@@ -115,11 +146,8 @@ Levels levels_with_operands(const CostModel& model, const Round& round, std::int
   });
 }
 
-Levels recomputed_levels(const CostModel& model,
-                         const Round& round,
-                         std::int32_t world,
-                         bool full) {
-  return level_times(model, round, world, [full](const Placement& placement, SequenceCost&) {
+Attention recomputed(const CostModel& model, const Round& round, std::int32_t world, bool full) {
+  return attention_of(model, round, world, [full](const Placement& placement, SequenceCost&) {
     return full || placement.mark == Mark::kRecompute;
   });
 }
@@ -134,13 +162,13 @@ Stage make_backward(const CostModel& model,
   const bool full = options.checkpointing == Checkpointing::kFull;
   const bool marks = options.checkpointing == Checkpointing::kMarks;
   if (full || marks) {
-    AttentionPart(stage, recomputed_levels(model, round, world, full), !options.overlap)
+    AttentionPart(stage, recomputed(model, round, world, full), !options.overlap)
         .add(round.schedule.order, Activity::kRecompute, false);
     add_dense(stage, times, false);
   }
   add_dense(stage, times, true);
-  const Levels levels = marks ? levels_with_operands(model, round, world) : times.levels;
-  AttentionPart(stage, levels, !options.overlap)
+  const Attention attention = marks ? with_operands(model, round, world) : whole(times);
+  AttentionPart(stage, attention, !options.overlap)
       .add(round.schedule.order, Activity::kAttentionBackward, true);
   add_join(stage, Activity::kBegin, nothing(world), true);
   return stage;
@@ -156,7 +184,7 @@ RoundStages make_stages(const CostModel& model,
   RoundStages stages;
   stages.forward.gathers = true;
   add_join(stages.forward, Activity::kBegin, nothing(world), false);
-  AttentionPart(stages.forward, times.levels, !options.overlap)
+  AttentionPart(stages.forward, whole(times), !options.overlap)
       .add(round.schedule.order, Activity::kAttentionForward, false);
   add_dense(stages.forward, times, false);
   std::vector<std::int64_t> head;

@@ -85,6 +85,18 @@ TEST(Layout, UspCutsEachPieceOverItsInnerRanks) {
   EXPECT_EQ(rank_tokens(round, 4), (std::vector<std::int64_t>{4, 4, 4, 4}));
 }
 
+// Rank 0 has leaves of 5, 9 and 9 tokens: the two longest run first, whatever their order here.
+TEST(Layout, TheLongestLeavesOfARankRunFirst) {
+  Round round{.placements = {place(0, 5, {0, 1}),
+                             place(1, 9, {0, 1}),
+                             place(2, 9, {0, 1}),
+                             place(3, 9, {1, 1}),
+                             place(4, 20, {0, 2})}};
+  EXPECT_EQ(runs_first(round), std::vector<bool>(5, false));
+  round.schedule.leaf_first = {2, 0};
+  EXPECT_EQ(runs_first(round), (std::vector<bool>{false, true, true, false, false}));
+}
+
 TEST(Layout, PiecesOfEveryWayJoin) {
   const std::vector<Backend> all = {
       Backend::kUlysses, Backend::kGather, Backend::kRing, Backend::kUspRing, Backend::kUspGather};

@@ -32,6 +32,16 @@ TEST(PlanText, SummaryGivesNodesTokensLoadAndGap) {
   expect_contains(text, "dropped: sequence 3, kept 0 of 99999 tokens: too long");
 }
 
+TEST(PlanText, LeavesThatRunFirstAreCounted) {
+  Plan plan = example();
+  expect_contains(summary(plan), "gap 20.00%");
+  EXPECT_EQ(summary(plan).find("before the first level"), std::string::npos);
+  plan.rounds[0].schedule.leaf_first = {1, 0, 0, 0};
+  for (const std::string& text : {summary(plan), explanation(plan)}) {
+    expect_contains(text, "leaf sequences, on 1 rank, run before the first level");
+  }
+}
+
 TEST(PlanText, ExplanationSaysWhyEachClassWentWhere) {
   const std::string text = explanation(example());
   expect_contains(text, "up to 1K");

@@ -40,6 +40,22 @@ TEST(LayerTime, RootFirstHidesTheEpilogue) {
             (LayerTime{10517 + 256, 20261 + 512}));
 }
 
+// Rank 0 has two leaves of 4000 (8000), one of which runs first: 0-4000, degree 2 to 10000, the
+// other to 14000 (8000, 20000, 28000). Both exchanges hide.
+TEST(LayerTime, APartOfTheLeavesFirstHidesBothExchanges) {
+  const CostModel model(simple_model(), simple_profile(), 2);
+  Round round = make_plan({.world = 2, .sp_max = 2, .ranks_per_host = 2},
+                          {{place(0, 256, {0, 2}), place(1, 128, {0, 1}), place(2, 128, {0, 1})}})
+                    .rounds[0];
+  round.schedule.leaf_first = {1, 0};
+  round.schedule.order = {
+      {Phase::kPrologue, 2}, {Phase::kCompute, 2}, {Phase::kEpilogue, 2}, {Phase::kCompute, 1}};
+  const RoundTimes times = round_times(model, round, 2);
+  EXPECT_EQ(simulate_layer(times, round.schedule.order), (LayerTime{14000 + 384, 28000 + 768}));
+  EXPECT_EQ(simulate_serial_layer(times),
+            (LayerTime{14000 + 517 + 261 + 384, 28000 + 261 + 517 + 768}));
+}
+
 TEST(LayerTime, SerialIsTheLoad) {
   const CostModel model(simple_model(), simple_profile(), 2);
   EXPECT_EQ(simulate_serial_layer(round_times(model, two_levels(), 2)), (LayerTime{11034, 21290}));

@@ -184,6 +184,23 @@ TEST_P(StepsOfRandomPlans, OneLayerAgreesWithTheWalk) {
   }
 }
 
+TEST_P(StepsOfRandomPlans, LeavesThatRunFirstAgreeWithTheWalk) {
+  shape_.layers = 1;
+  const CostModel model(shape_, profile_, plan_.ranks_per_host);
+  for (Round& round : plan_.rounds) {
+    std::vector<std::int32_t> leaves(static_cast<std::size_t>(plan_.world), 0);
+    for (const Placement& placement : round.placements) {
+      leaves[static_cast<std::size_t>(placement.node.first_rank)] += placement.node.degree == 1;
+    }
+    for (std::size_t rank = 0; rank < leaves.size(); ++rank) {
+      round.schedule.leaf_first[rank] = (leaves[rank] + 1) / 2;
+    }
+    const RoundTimes times = round_times(model, round, plan_.world);
+    EXPECT_EQ(forward_end(round, true), simulate_layer(times, round.schedule.order).forward);
+    EXPECT_EQ(forward_end(round, false), simulate_serial_layer(times).forward);
+  }
+}
+
 // A rank's own work without any wait is a lower bound.
 TEST_P(StepsOfRandomPlans, SerialIsNeverBelowTheSlowestRanksWork) {
   const CostModel model(shape_, profile_, plan_.ranks_per_host);
