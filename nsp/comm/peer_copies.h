@@ -34,6 +34,8 @@ class PeerCopies {
 
   // The largest degree whose nodes it serves. Equal on all ranks.
   virtual std::int32_t reach() const = 0;
+  // What one more fetch costs the copy engines.
+  virtual std::int64_t fetch_nanoseconds() const = 0;
   // Bytes of this rank's arena.
   virtual std::int64_t capacity() const = 0;
 

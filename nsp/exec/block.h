@@ -29,6 +29,7 @@ struct Block {
   std::vector<std::int64_t> rank_tokens{};   // rows that each rank of the node holds
   std::vector<std::int64_t> to_sequences{};  // row i by sequence is received row to_sequences[i]
   Transport transport = Transport::kCollective;
+  std::int64_t fetch_nanoseconds = 0;  // of PeerCopies, if they are the transport
   LevelRows level{};
 };
 

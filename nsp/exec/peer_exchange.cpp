@@ -29,10 +29,8 @@ namespace {
 
 using at::Tensor;
 
-// An entry of a batch of copies costs 3.4 us (H200), a kernel reads and writes at 3 TB/s.
-constexpr std::int64_t kEntryNanoseconds = 3400;
-constexpr std::int64_t kKernelBytesPerNanosecond = 3000;
-constexpr std::int64_t kMostEntries = 256;
+constexpr std::int64_t kKernelBytesPerNanosecond = 3000;  // read and written (H200)
+constexpr std::int64_t kMostFetches = 256;
 
 // Heads of received rows and where they go: (t, heads, D).
 struct Landing {
@@ -55,12 +53,13 @@ std::vector<std::int64_t> only(const std::vector<std::int64_t>& order, const Own
   return {order.begin() + own.begin, order.begin() + own.begin + own.count};
 }
 
+// A fetch a run, against one a source and a kernel that reads and writes all rows.
 bool is_cheaper_by_runs(std::int64_t runs,
                         std::int64_t sources,
-                        std::int64_t node_rows,
-                        std::int64_t row_bytes) {
-  return runs <= kMostEntries && (runs - sources) * kEntryNanoseconds <=
-                                     2 * node_rows * row_bytes / kKernelBytesPerNanosecond;
+                        std::int64_t fetch_nanoseconds,
+                        std::int64_t bytes) {
+  return runs <= kMostFetches &&
+         (runs - sources) * fetch_nanoseconds <= 2 * bytes / kKernelBytesPerNanosecond;
 }
 
 class PeerExchange final : public HeadExchange {
@@ -75,6 +74,7 @@ class PeerExchange final : public HeadExchange {
         node_tokens_(std::accumulate(rank_tokens_.begin(), rank_tokens_.end(), std::int64_t{0})),
         ranks_(tokens_, degree_, heads),
         peers_(peers),
+        fetch_nanoseconds_(block.fetch_nanoseconds),
         there_(route_by_source(block.first_rank, rank_tokens_)),
         back_(route_by_receiver(block.first_rank, rank_tokens_)),
         sorted_(std::ranges::is_sorted(block.to_sequences)),
@@ -98,7 +98,8 @@ class PeerExchange final : public HeadExchange {
     stage_parts(parts, staged);
     const Tensor rows = at::empty({node_tokens_, heads, d}, like.options());
     const auto row_bytes = heads * d * static_cast<std::int64_t>(rows.element_size());
-    const bool by_runs = is_cheaper_by_runs(std::ssize(runs_), sources_, node_tokens_, row_bytes);
+    const bool by_runs = is_cheaper_by_runs(
+        std::ssize(runs_), sources_, fetch_nanoseconds_, node_tokens_ * row_bytes);
     keep_parts(parts, rows, by_runs);
     auto pending = peers_.pull(
         there_, staged, by_runs ? fetch_runs(rows) : fetch_blocks(rows), rows, {phase, degree_});
@@ -255,6 +256,7 @@ class PeerExchange final : public HeadExchange {
   std::int64_t node_tokens_;
   RankHeads ranks_;
   PeerCopies& peers_;
+  std::int64_t fetch_nanoseconds_;
   Route there_;
   Route back_;
   bool sorted_;
@@ -282,8 +284,8 @@ bool pulls_runs(const Block& block, std::int64_t row_bytes) {
       (block.tokens > 0 ? 1 : 0);
   return is_cheaper_by_runs(std::ssize(runs) - std::ranges::count_if(runs, own),
                             sources,
-                            std::ssize(block.to_sequences),
-                            row_bytes);
+                            block.fetch_nanoseconds,
+                            std::ssize(block.to_sequences) * row_bytes);
 }
 
 }  // namespace nsp

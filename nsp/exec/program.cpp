@@ -64,10 +64,12 @@ std::vector<Step> make_steps(const std::vector<Issue>& order,
 
 // Numbers are the same either way, so a plan's transports do not bind: peer copies wherever they
 // reach, which all ranks have agreed on.
-Transport transport_of(const World& world, std::int32_t degree) {
+void choose_transport(const World& world, Block& block) {
   const auto& peers = world.communicator->peers;
-  return peers && degree > 1 && degree <= peers->reach() ? Transport::kPeerCopy
-                                                         : Transport::kCollective;
+  if (peers && block.degree > 1 && block.degree <= peers->reach()) {
+    block.transport = Transport::kPeerCopy;
+    block.fetch_nanoseconds = peers->fetch_nanoseconds();
+  }
 }
 
 // The first leaf part covers the exchanges that were issued before the first level's compute.
@@ -89,7 +91,7 @@ ProgramRound make_round(World& world, const Round& round, const Heads& heads) {
   for (Block& block : blocks) {
     result.tokens += block.tokens;
     const std::int32_t degree = block.degree;
-    block.transport = transport_of(world, degree);
+    choose_transport(world, block);
     result.blocks.push_back(degree == 1 ? make_local(std::move(block), *world.attention)
                                         : make_ulysses(std::move(block),
                                                        split_heads(heads, degree),

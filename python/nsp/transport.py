@@ -123,6 +123,7 @@ def agree(
     levels = [2 << i for i in range(sp_max.bit_length() - 1)]
     count = sum((world + 1) ** i for i, degree in enumerate(levels) if degree <= mine.degree)
     total, shared = agreement.compare(Entry({"NSP_TRANSPORT": choice}, count=count)), 1
+    store.delete_key(key + str(rank))
     for degree in levels:
         total, ranks = divmod(total, world + 1)
         if ranks < world:

@@ -170,6 +170,7 @@ class HostPeers final : public PeerCopies {
         pull_(options.seed + 2 * static_cast<std::uint64_t>(rank_) + 1) {}
 
   std::int32_t reach() const override { return options_.reach; }
+  std::int64_t fetch_nanoseconds() const override { return options_.fetch_nanoseconds; }
   std::int64_t capacity() const override { return std::ssize(arenas_->rows(rank_)); }
 
   void reserve(std::int64_t bytes) override {

@@ -15,9 +15,10 @@ class HostArenas;
 
 struct HostPeersOptions {
   std::int32_t reach = 1;
-  std::uint64_t seed = 0;      // of the pauses of its threads
-  bool wait_for_taken = true;  // false: a planted fault
-  std::int64_t capacity = -1;  // at least 0: fixed, whatever is reserved
+  std::int64_t fetch_nanoseconds = 0;  // what it says that a fetch costs
+  std::uint64_t seed = 0;              // of the pauses of its threads
+  bool wait_for_taken = true;          // false: a planted fault
+  std::int64_t capacity = -1;          // at least 0: fixed, whatever is reserved
 };
 
 std::shared_ptr<HostArenas> make_host_arenas(std::int32_t world);

@@ -144,7 +144,9 @@ Difference run_rank(const Batch& batch,
   world->attention = make_cpu_attention();
   if (options.reach > 1) {
     world->communicator->peers =
-        make_host_peers(run.arenas, *world->communicator, {.reach = options.reach});
+        make_host_peers(run.arenas,
+                        *world->communicator,
+                        {.reach = options.reach, .fetch_nanoseconds = options.fetch_nanoseconds});
   }
   const auto handle = add_program(std::make_shared<Program>(world, run.plan_json, options.heads));
   const auto input = [&](const Tensor& x) {

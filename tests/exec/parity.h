@@ -21,6 +21,7 @@ struct RunOptions {
   bool strided = false;
   std::int64_t window = 0;
   std::int32_t reach = 1;  // levels up to it go by peer copies
+  std::int64_t fetch_nanoseconds = 0;
 };
 
 // Worst absolute difference over all rows of all ranks; counters of each rank.

@@ -2,6 +2,7 @@
 #include "parity.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -70,10 +71,13 @@ void expect_exact(const Plan& plan, const RunOptions& options) {
   EXPECT_EQ(difference.exchanges_forward, wanted);
   EXPECT_EQ(difference.exchanges_backward, wanted);
   for (std::int32_t reach = 2; reach <= plan.sp_max; reach *= 2) {
-    SCOPED_TRACE("peer copies up to degree " + std::to_string(reach));
-    RunOptions by_peers = options;
-    by_peers.reach = reach;
-    expect_same(run_plan(plan, by_peers), difference);
+    for (const std::int64_t fetch_nanoseconds : {0, 1'000'000'000}) {  // by runs, by sources
+      SCOPED_TRACE(fmt::format("peer copies to degree {}, fetch {} ns", reach, fetch_nanoseconds));
+      RunOptions by_peers = options;
+      by_peers.reach = reach;
+      by_peers.fetch_nanoseconds = fetch_nanoseconds;
+      expect_same(run_plan(plan, by_peers), difference);
+    }
   }
 }
 

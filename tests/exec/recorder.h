@@ -69,9 +69,11 @@ class Recorder final : public Communicator {
 // Peer copies of a rank without neighbours: nothing is copied.
 class IdlePeers final : public PeerCopies {
  public:
-  IdlePeers(std::int32_t rank, std::int32_t reach) : rank_(rank), reach_(reach) {}
+  IdlePeers(std::int32_t rank, std::int32_t reach, std::int64_t fetch_nanoseconds)
+      : rank_(rank), reach_(reach), fetch_nanoseconds_(fetch_nanoseconds) {}
 
   std::int32_t reach() const override { return reach_; }
+  std::int64_t fetch_nanoseconds() const override { return fetch_nanoseconds_; }
   std::int64_t capacity() const override { return std::ssize(arena_); }
   void reserve(std::int64_t bytes) override {
     arena_.resize(static_cast<std::size_t>(std::max(bytes, capacity())));
@@ -108,6 +110,7 @@ class IdlePeers final : public PeerCopies {
 
   std::int32_t rank_;
   std::int32_t reach_;
+  std::int64_t fetch_nanoseconds_;
   std::vector<char> arena_;
 };
 
