@@ -152,6 +152,13 @@ class CudaPeerCopies final : public PeerCopies {
     }
   }
 
+  // Giving memory back waits for the device, which may wait for a rank that is gone.
+  ~CudaPeerCopies() override { release(); }
+  CudaPeerCopies(const CudaPeerCopies&) = delete;
+  CudaPeerCopies& operator=(const CudaPeerCopies&) = delete;
+  CudaPeerCopies(CudaPeerCopies&&) = delete;
+  CudaPeerCopies& operator=(CudaPeerCopies&&) = delete;
+
   std::int32_t reach() const override { return neighbours_.reach(); }
   std::int64_t fetch_nanoseconds() const override { return 3400; }  // H200
   std::int64_t capacity() const override { return arena_ ? arena_->capacity() : 0; }
@@ -226,7 +233,7 @@ class CudaPeerCopies final : public PeerCopies {
         std::move(done), std::move(fetches), std::move(result), device_, exchange);
   }
 
-  void release() override {
+  void release() noexcept final {
     try {
       std::shared_ptr<PeerArena> arena;
       {

@@ -162,6 +162,9 @@ Difference run_rank(const Batch& batch,
   torch::autograd::backward({out}, {input(batch.dout)});
   result.exchanges_backward = {world->communicator->exchanges - result.exchanges_forward[0]};
   result.bytes = {world->communicator->bytes};
+  if (const auto& peers = world->communicator->peers) {
+    result.arena_bytes = peers->capacity();
+  }
   const auto compare = [&](const Tensor& got, const Tensor& wanted) {
     return difference(got, take(wanted, run.row, run.starts), run.row);
   };
@@ -180,6 +183,7 @@ void merge(Difference& all, const Difference& rank) {
   all.exchanges_forward.push_back(rank.exchanges_forward[0]);
   all.exchanges_backward.push_back(rank.exchanges_backward[0]);
   all.bytes.push_back(rank.bytes[0]);
+  all.arena_bytes = rank.arena_bytes;
 }
 
 }  // namespace

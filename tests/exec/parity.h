@@ -33,6 +33,7 @@ struct Difference {
   std::vector<std::int64_t> exchanges_forward;
   std::vector<std::int64_t> exchanges_backward;
   std::vector<std::int64_t> bytes;
+  std::int64_t arena_bytes = 0;  // of peer copies, on every rank
 
   double worst() const;
 };
