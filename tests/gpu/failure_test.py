@@ -1,4 +1,4 @@
-"""A rank that is killed, raises or hangs in mid-layer ends the others over NCCL, each with one sentence of ours."""
+"""A rank that is killed, raises or hangs in mid-layer ends the other over NCCL, with one sentence of ours."""
 
 import os
 import socket

@@ -2,9 +2,9 @@
 
     torchrun --nproc-per-node N steps_ranks.py dense|moe OUT.json
 
-Loader, forward and backward with FSDP2 and checkpointing, gradient clipping, AdamW; a new plan every step. After
-three steps any operation that makes the host wait raises (torch.cuda.set_sync_debug_mode). Writes how many
-steps ran so.
+Loader, forward and backward with FSDP2 and checkpointing, gradient clipping, AdamW; a new plan every step.
+After three steps any operation that makes the host wait raises (torch.cuda.set_sync_debug_mode). Writes how
+many steps ran so.
 """
 
 import json
