@@ -1,16 +1,17 @@
+// Three dispatcher operators: nsp::attention, and the forward and backward pass that it is made of
+// when a gradient is wanted, so that a compiler finds both, opaque, in its graphs.
 #include "nsp/exec/attention.h"
 
-#include <string>
 #include <utility>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include "nsp/base/error.h"
-#include "nsp/exec/pass.h"
-#include "nsp/exec/program.h"
+#include "nsp/exec/attention_calls.h"
 
 namespace nsp {
 namespace {
@@ -21,79 +22,67 @@ using torch::autograd::variable_list;
 
 constexpr const char* kAttentionOp = "nsp::attention";
 
-// The autograd node holds it, so the program outlives a released handle.
-struct Call : torch::CustomClassHolder {
-  explicit Call(Pass value) : pass(std::move(value)) {}
-  Pass pass;
-};
+template <class Schema>
+auto find_op(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Schema>();
+}
 
 struct Attention : torch::autograd::Function<Attention> {
   static Tensor forward(AutogradContext* context,
                         const Tensor& q,
                         const Tensor& k,
                         const Tensor& v,
-                        c10::intrusive_ptr<Call> call) {
+                        c10::SymInt handle,
+                        c10::SymInt round,
+                        double scale,
+                        c10::SymInt window) {
+    static const auto op = find_op<decltype(trace_forward)>("nsp::attention_forward");
     const at::AutoDispatchBelowADInplaceOrView below;
-    variable_list kept;
-    Tensor out = run_forward(call->pass, q, k, v, kept);
-    context->save_for_backward(std::move(kept));
-    context->saved_data["call"] = c10::IValue::make_capsule(std::move(call));
+    auto [out, kept] =
+        op.call(q, k, v, std::move(handle), std::move(round), scale, std::move(window));
+    if (needs_rows(kept)) {
+      context->save_for_backward({q, k, v, out, kept});
+    } else {  // as many tensors: checkpointing counts them
+      const Tensor nothing = at::empty({0}, q.options());
+      context->save_for_backward({nothing, nothing, nothing, nothing, kept});
+    }
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    static const auto op = find_op<decltype(trace_backward)>("nsp::attention_backward");
     if (at::GradMode::is_enabled()) {
       throw Error(
           "nsp::attention has no second derivative: call backward without create_graph=True");
     }
-    const at::AutoDispatchBelowADInplaceOrView below;
-    const auto call =
-        c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
+    const variable_list saved = context->get_saved_variables();
     // An output that the loss does not use arrives as zeros: the exchanges are issued all the same.
-    variable_list result = run_backward(call->pass, context->get_saved_variables(), gradients[0]);
-    result.emplace_back();
-    return result;
+    auto [dq, dk, dv] = op.call(gradients[0], saved[0], saved[1], saved[2], saved[3], saved[4]);
+    return {dq, dk, dv, {}, {}, {}, {}};
   }
 };
 
-Pass make_pass(const Tensor& q,
-               const Tensor& k,
-               const Tensor& v,
-               std::int64_t handle,
-               std::int64_t round,
-               double scale,
-               std::int64_t window) {
-  Pass pass{.program = find_program(handle), .round = round, .scale = scale, .window = window};
-  check_inputs(pass, q, k, v);
-  return pass;
-}
-
-Tensor attention_plain(const Tensor& q,
-                       const Tensor& k,
-                       const Tensor& v,
-                       std::int64_t handle,
-                       std::int64_t round,
-                       double scale,
-                       std::int64_t window) {
-  variable_list kept;
-  return run_forward(make_pass(q, k, v, handle, round, scale, window), q, k, v, kept);
-}
-
-Tensor attention_autograd(const Tensor& q,
-                          const Tensor& k,
-                          const Tensor& v,
-                          std::int64_t handle,
-                          std::int64_t round,
-                          double scale,
-                          std::int64_t window) {
+Tensor differentiable_attention(const Tensor& q,
+                                const Tensor& k,
+                                const Tensor& v,
+                                c10::SymInt handle,
+                                c10::SymInt round,
+                                double scale,
+                                c10::SymInt window) {
+  static const auto op = find_op<decltype(trace_plain)>(kAttentionOp);
   const bool differentiable =
       at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
   if (!differentiable) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    return attention_plain(q, k, v, handle, round, scale, window);
+    return op.call(q, k, v, std::move(handle), std::move(round), scale, std::move(window));
   }
-  return Attention::apply(
-      q, k, v, c10::make_intrusive<Call>(make_pass(q, k, v, handle, round, scale, window)));
+  return Attention::apply(q, k, v, std::move(handle), std::move(round), scale, std::move(window));
+}
+
+void add_calls(torch::Library& library) {
+  library.impl("attention", call_plain);
+  library.impl("attention_forward", call_forward);
+  library.impl("attention_backward", call_backward);
 }
 
 }  // namespace
@@ -109,31 +98,34 @@ Tensor attention(const Tensor& q,
                  std::int64_t round,
                  double scale,
                  std::int64_t window) {
-  using Schema = Tensor(const Tensor&,
-                        const Tensor&,
-                        const Tensor&,
-                        std::int64_t,
-                        std::int64_t,
-                        double,
-                        std::int64_t);
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow(kAttentionOp, "").typed<Schema>();
+  static const auto op = find_op<decltype(trace_plain)>(kAttentionOp);
   return op.call(q, k, v, handle, round, scale, window);
 }
 
 TORCH_LIBRARY(nsp, library) {
   library.def(
-      "attention(Tensor q, Tensor k, Tensor v, int handle, int round, float scale, int window)"
-      " -> Tensor");
+      "attention(Tensor q, Tensor k, Tensor v, SymInt handle, SymInt round, float scale, "
+      "SymInt window) -> Tensor");
+  library.def(
+      "attention_forward(Tensor q, Tensor k, Tensor v, SymInt handle, SymInt round, float scale, "
+      "SymInt window) -> (Tensor out, Tensor kept)");
+  library.def(
+      "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor kept) -> "
+      "(Tensor dq, Tensor dk, Tensor dv)");
 }
 TORCH_LIBRARY_IMPL(nsp, CPU, library) {
-  library.impl("attention", attention_plain);
+  add_calls(library);
 }
 TORCH_LIBRARY_IMPL(nsp, CUDA, library) {
-  library.impl("attention", attention_plain);
+  add_calls(library);
+}
+TORCH_LIBRARY_IMPL(nsp, Meta, library) {
+  library.impl("attention", trace_plain);
+  library.impl("attention_forward", trace_forward);
+  library.impl("attention_backward", trace_backward);
 }
 TORCH_LIBRARY_IMPL(nsp, Autograd, library) {
-  library.impl("attention", attention_autograd);
+  library.impl("attention", differentiable_attention);
 }
 
 }  // namespace nsp

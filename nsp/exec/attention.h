@@ -20,6 +20,8 @@ namespace nsp {
 // that any rank uses, whatever the rank's own rows. Throws BadInput before any exchange when
 // shapes, types or devices do not fit, Error when an exchange fails. Backward returns dq, dk and dv
 // always and refuses create_graph=True (no second derivative).
+//
+// Compilers trace it: nsp/exec/attention_calls.h.
 at::Tensor attention(const at::Tensor& q,
                      const at::Tensor& k,
                      const at::Tensor& v,

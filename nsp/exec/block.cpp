@@ -88,6 +88,19 @@ std::vector<Block> make_blocks(const Round& round,
   return blocks;
 }
 
+Block take_first(Block& leaf, std::int32_t sequences) {
+  const auto cut = leaf.lengths.begin() + sequences;
+  Block first{.first_rank = leaf.first_rank, .begin = leaf.begin};
+  first.lengths.assign(leaf.lengths.begin(), cut);
+  first.tokens = std::accumulate(leaf.lengths.begin(), cut, std::int64_t{0});
+  first.rank_tokens = {first.tokens};
+  leaf.lengths.erase(leaf.lengths.begin(), cut);
+  leaf.begin += first.tokens;
+  leaf.tokens -= first.tokens;
+  leaf.rank_tokens = {leaf.tokens};
+  return first;
+}
+
 std::int64_t window_within(const Block& block, std::int64_t window) {
   const bool needed = !block.lengths.empty() && block.lengths.front() > window;
   return needed ? window : 0;

@@ -27,6 +27,9 @@ std::vector<Block> make_blocks(const Round& round,
                                std::int32_t rank,
                                const std::vector<std::int32_t>& degrees);
 
+// The leaf's first `sequences` sequences as a block of their own; `leaf` keeps the rest.
+Block take_first(Block& leaf, std::int32_t sequences);
+
 // The window that the block's kernel launch needs: 0 (whole sequences) where none is longer.
 std::int64_t window_within(const Block& block, std::int64_t window);
 

@@ -17,11 +17,6 @@ namespace {
 
 // What a sound plan may ask for and this executor does not do: refused, never ignored.
 void check_supported(const Round& round) {
-  for (const std::int32_t first : round.schedule.leaf_first) {
-    if (first != 0) {
-      bad_input("leaf_first", first, "the executor runs leaf sequences as one part; plan with 0");
-    }
-  }
   for (const LevelTransport& level : round.schedule.transports) {
     if (level.transport != Transport::kCollective) {
       bad_input("transport", name(level.transport), "the executor has collective only");
@@ -52,26 +47,43 @@ Plan read_plan(const World& world, std::string_view plan_json) {
   return plan;
 }
 
+Step make_step(const Issue& issue, std::size_t block) {
+  const std::string range = fmt::format(
+      "nsp d{} {} {}", issue.degree, issue.degree == 1 ? "local" : "ulysses", name(issue.phase));
+  return {.phase = issue.phase,
+          .block = block,
+          .forward_range = range + " fwd",
+          .backward_range = range + " bwd"};
+}
+
 std::vector<Step> make_steps(const std::vector<Issue>& order,
                              const std::vector<std::int32_t>& degrees) {
   std::vector<Step> steps;
   for (const Issue& issue : order) {
     // The leaf is not among the degrees: its index is the one past the end.
     const auto block = std::ranges::find(degrees, issue.degree) - degrees.begin();
-    const std::string range = fmt::format(
-        "nsp d{} {} {}", issue.degree, issue.degree == 1 ? "local" : "ulysses", name(issue.phase));
-    steps.push_back({.phase = issue.phase,
-                     .block = static_cast<std::size_t>(block),
-                     .forward_range = range + " fwd",
-                     .backward_range = range + " bwd"});
+    steps.push_back(make_step(issue, static_cast<std::size_t>(block)));
   }
   return steps;
 }
 
+// The first leaf part covers the exchanges that were issued before the first level's compute.
+void add_first_leaf(ProgramRound& round, std::unique_ptr<LevelBackend> first) {
+  const auto before = std::ranges::find_if(
+      round.steps, [&](const Step& step) { return step.phase == Phase::kCompute; });
+  round.steps.insert(before, make_step({.phase = Phase::kCompute}, round.blocks.size()));
+  round.blocks.push_back(std::move(first));
+}
+
 ProgramRound make_round(World& world, const Round& round, const Heads& heads) {
   const std::vector<std::int32_t> degrees = exchanged_degrees(round);
+  const std::int32_t rank = world.communicator->rank();
+  std::vector<Block> blocks = make_blocks(round, rank, degrees);
+  const std::int32_t leaf_first = round.schedule.leaf_first[static_cast<std::size_t>(rank)];
+  Block first = take_first(blocks.back(), leaf_first);
   ProgramRound result;
-  for (Block& block : make_blocks(round, world.communicator->rank(), degrees)) {
+  result.tokens = first.tokens;
+  for (Block& block : blocks) {
     result.tokens += block.tokens;
     const std::int32_t degree = block.degree;
     result.blocks.push_back(degree == 1 ? make_local(std::move(block), *world.attention)
@@ -81,6 +93,9 @@ ProgramRound make_round(World& world, const Round& round, const Heads& heads) {
                                                        *world.attention));
   }
   result.steps = make_steps(round.schedule.order, degrees);
+  if (leaf_first > 0) {
+    add_first_leaf(result, make_local(std::move(first), *world.attention));
+  }
   return result;
 }
 

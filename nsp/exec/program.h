@@ -49,9 +49,9 @@ struct Step {
 
 struct ProgramRound {
   std::int64_t tokens = 0;  // rows of this rank, dummy token included
-  std::vector<std::unique_ptr<LevelBackend>>
-      blocks;               // exchanged levels root to leaf, then the leaf
-  std::vector<Step> steps;  // equal on all ranks
+  // Exchanged levels root to leaf, then the leaf, then the part of it that runs first, if any.
+  std::vector<std::unique_ptr<LevelBackend>> blocks;
+  std::vector<Step> steps;  // equal on all ranks but for the first leaf part
 };
 
 // Immutable but for its counter; safe to share between threads.

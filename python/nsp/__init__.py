@@ -1,7 +1,8 @@
 """Nested sequence parallelism for PyTorch.
 
 Planning needs no torch: `nsp.plan(...)`, `nsp.simulate(...)` and `nsp.Plan`. Training (`nsp.init`,
-`nsp.attach`, `nsp.PlannedSteps`, `nsp.loader`, `nsp.shard`) imports torch at first use.
+`nsp.attach`, `nsp.PlannedSteps`, `nsp.loader`, `nsp.shard`, `nsp.compile_layers`) imports torch at first
+use.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nsp.compile import compile_layers
     from nsp.context import Context, init
     from nsp.data import Dataset, PlannedSteps
     from nsp.integrations.hugging_face import attach
@@ -26,6 +28,7 @@ _HOME = {
     "plan": "nsp.planning",
     "Context": "nsp.context",
     "init": "nsp.context",
+    "compile_layers": "nsp.compile",
     "attach": "nsp.integrations.hugging_face",
     "Dataset": "nsp.data",
     "PlannedSteps": "nsp.data",
@@ -50,6 +53,7 @@ __all__ = [
     "Simulated",
     "Step",
     "attach",
+    "compile_layers",
     "init",
     "loader",
     "plan",

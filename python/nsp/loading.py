@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from threading import Event, Thread
 from typing import Any
 
+import torch
+
 from nsp.agreement import Agreement, Entry, Stopped
 from nsp.data import PlannedSteps
 from nsp.plans_ahead import PlansAhead
@@ -114,9 +116,13 @@ class _Ahead:
                 self._thread.join(0.05)
 
     def _work(self, steps: PlannedSteps, start: int, agreement: Agreement) -> None:
+        cuda = steps.context.device.type == "cuda"
         try:
+            if cuda:
+                torch.cuda.set_device(steps.context.device)  # a thread's own
             for k in range(start, len(steps)):
-                if not self._put(_agreed(steps, k, self._plans, agreement)):
+                step = _agreed(steps, k, self._plans, agreement)
+                if not self._put(step.pinned() if cuda else step):
                     return
             agreement.compare(Entry({"step": "the end"}))
             self._put(None)

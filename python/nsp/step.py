@@ -4,6 +4,7 @@ tokens of the rank.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,10 +53,18 @@ class Step:
             row.plan.targets = targets
         return replace(self, targets=targets)
 
+    def pinned(self) -> Step:
+        """In memory from which a device copies while the host goes on."""
+        return self._moved(torch.Tensor.pin_memory)
+
     def to(self, device: torch.device) -> Step:
+        """Does not wait for the device if the step is pinned."""
+        return self._moved(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def _moved(self, move: Callable[[torch.Tensor], torch.Tensor]) -> Step:
         def moved(row: Row) -> Row:
             return replace(
-                row, inputs={k: v.to(device) if torch.is_tensor(v) else v for k, v in row.inputs.items()}
+                row, inputs={k: move(v) if torch.is_tensor(v) else v for k, v in row.inputs.items()}
             )
 
         return replace(self, rounds=tuple(moved(row) for row in self.rounds))

@@ -53,18 +53,28 @@ def model_config(args: argparse.Namespace) -> Any:
 
 
 def make_model(args: argparse.Namespace, config: Any, context: Context) -> Any:
-    """Same weights on every rank (one seed), then sharded; attached to the context."""
+    """Same weights on every rank (one seed), then sharded; attached to the context; layers compiled if asked
+    for.
+    """
     from transformers import AutoModelForCausalLM
 
     torch.manual_seed(args.seed)
     cuda = context.device.type == "cuda"
-    experts = "grouped_mm" if cuda else "eager"
+    compiled = compiles(args, context)
+    experts = "grouped_mm" if cuda else "batched_mm" if compiled else "eager"  # eager ones cannot be compiled
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, experts_implementation=experts)
     mesh = dist.device_mesh.init_device_mesh(context.device.type, (context.world_size,))
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if cuda else None
     nsp.shard(model.to(context.device).train(), mesh, mixed_precision=policy)
     nsp.attach(model, context)
+    if compiled:
+        nsp.compile_layers(model)
     return model
+
+
+def compiles(args: argparse.Namespace, context: Context) -> bool:
+    """Whether decoder layers are compiled: as asked for, else on GPUs only."""
+    return context.device.type == "cuda" if args.compile is None else bool(args.compile)
 
 
 def train(
@@ -109,7 +119,8 @@ def describe(args: argparse.Namespace, context: Context, corpus: Corpus, steps: 
         f"{args.tokens_per_step} tokens a step, at most {steps.token_budget} a rank, planner "
         f"{steps.planner}, "
         f"{len(steps)} steps an epoch\n"
-        f"{memory(context, steps.token_budget, attention_type)}"
+        f"{memory(context, steps.token_budget, attention_type)}\n"
+        f"decoder layers: {'compiled at the first step' if compiles(args, context) else 'eager'}"
     )
 
 

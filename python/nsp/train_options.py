@@ -62,6 +62,12 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="A:B",
         help="the steps that --trace records, B not included (1:3)",
     )
+    add(
+        "--compile",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="compile the decoder layers (on GPUs; not on CPUs, where compiling takes minutes)",
+    )
     add("--check-only", action="store_true", help="say whether the options work, and stop")
     return check_options(parser.parse_args(arguments))
 

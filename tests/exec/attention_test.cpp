@@ -90,10 +90,6 @@ TEST(Program, RefusesPlansThatItCannotRun) {
     plan.rounds[0].placements[0].mark = Mark::kSave;
     seal(plan);
     refuse(plan, kHeads, "mark save");
-    plan = two_rounds();
-    plan.rounds[0].schedule.leaf_first[0] = 1;
-    seal(plan);
-    refuse(plan, kHeads, "leaf_first 1");
     plan = make_plan({.world = 2, .token_budget = 3}, {{place(0, 4, {0, 1})}});
     EXPECT_THROW(Program(world, to_json(plan).dump(), kHeads), BadInput);
   });

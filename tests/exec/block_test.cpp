@@ -45,6 +45,19 @@ TEST(Block, ANodeWithoutSequencesStillHasItsBlock) {
   EXPECT_EQ(blocks[1].lengths, Counts({1}));  // the dummy token
 }
 
+TEST(Block, AFirstPartTakesTheLongestLeafSequences) {
+  const Round round = round_of(
+      2, 2, {place(0, 8, {0, 2}), place(1, 5, {0, 1}), place(2, 7, {0, 1}), place(3, 2, {0, 1})});
+  Block leaf = make_blocks(round, 0, {2}).back();
+  const Block first = take_first(leaf, 2);
+  EXPECT_EQ(first.begin, 4);
+  EXPECT_EQ(first.lengths, Counts({7, 5}));
+  EXPECT_EQ(first.tokens, 12);
+  EXPECT_EQ(leaf.begin, 16);
+  EXPECT_EQ(leaf.lengths, Counts({2}));
+  EXPECT_EQ(leaf.tokens, 2);
+}
+
 TEST(Block, AWindowThatHoldsEverySequenceIsNone) {
   const Round round = round_of(2, 2, {place(0, 9, {0, 2}), place(1, 3, {0, 2})});
   const std::vector<Block> blocks = make_blocks(round, 0, {2});

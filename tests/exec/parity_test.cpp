@@ -9,6 +9,7 @@
 #include "nsp/base/random.h"
 #include "nsp/plan/issue_order.h"
 #include "nsp/plan/make_plan.h"
+#include "nsp/plan/plan_json.h"
 
 namespace nsp::test {
 namespace {
@@ -159,6 +160,22 @@ TEST(Parity, AnotherIssueOrderOfTheSamePlan) {
   order.push_back({Phase::kCompute, 1});
   seal(plan);
   expect_exact(plan, kGrouped);
+}
+
+TEST(Parity, LeavesInTwoParts) {
+  for (const std::int32_t part : {1, 2, 3}) {
+    Plan plan = mixed(4, 4, {40, 31, 22, 17, 9, 9, 5, 4, 3, 3, 2, 1, 1}, 5);
+    Round& round = plan.rounds.front();
+    for (const Placement& p : round.placements) {
+      if (p.node.degree == 1) {
+        auto& first = round.schedule.leaf_first[static_cast<std::size_t>(p.node.first_rank)];
+        first = std::min(first + 1, part);
+      }
+    }
+    ASSERT_EQ(std::ranges::max(round.schedule.leaf_first), part);
+    seal(plan);
+    expect_exact(plan, kGrouped);
+  }
 }
 
 TEST(Parity, ManyRandomPlans) {

@@ -36,6 +36,7 @@ class Executed:
     """A compiled schedule that a model has run."""
 
     attention_calls = 1
+    handle = 0
 
 
 class World:

@@ -8,6 +8,7 @@ import traceback
 from datetime import timedelta
 from pathlib import Path
 
+import case_compile
 import case_misc
 import case_parity
 import case_windows
@@ -20,11 +21,8 @@ def main(out: str) -> None:
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     world, rank = dist.get_world_size(), dist.get_rank()
     results = {}
-    for name, case in {
-        **case_parity.cases(world),
-        **case_misc.cases(world),
-        **case_windows.cases(world),
-    }.items():
+    modules = (case_parity, case_misc, case_windows, case_compile)
+    for name, case in [item for module in modules for item in module.cases(world).items()]:
         error, value = "", None
         try:
             value = case()

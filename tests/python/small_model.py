@@ -3,6 +3,7 @@ fp32), and the one-process reference: each sequence alone through plain attentio
 
 from __future__ import annotations
 
+from types import MethodType
 from typing import Any
 
 import torch
@@ -40,10 +41,12 @@ def config(heads: int = 8, kv_heads: int = 2, **changes: Any) -> Qwen3MoeConfig:
     return Qwen3MoeConfig(**{**fields, **changes})
 
 
-def make_model(heads: int = 8, kv_heads: int = 2, dtype: torch.dtype = torch.float64) -> Any:
+def make_model(
+    heads: int = 8, kv_heads: int = 2, dtype: torch.dtype = torch.float64, experts: str = "eager"
+) -> Any:
     """Equal on all ranks."""
     torch.manual_seed(7)
-    model = AutoModelForCausalLM.from_config(config(heads, kv_heads), experts_implementation="eager")
+    model = AutoModelForCausalLM.from_config(config(heads, kv_heads), experts_implementation=experts)
     return exact(model.to(dtype))
 
 
@@ -86,35 +89,26 @@ def exact(model: Any) -> Any:
     for module in model.modules():
         name = type(module).__name__
         if name.endswith("RMSNorm"):
-            module.forward = _Norm(module)
+            module.forward = MethodType(_norm, module)
         elif name.endswith("TopKRouter"):
-            module.forward = _Router(module)
+            module.forward = MethodType(_router, module)
     return model.train()
 
 
-class _Norm:
-    def __init__(self, module: Any) -> None:
-        self.module = module
-
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        m = self.module
-        gemma = type(m).__name__.startswith("Gemma")  # its weights start at 0
-        epsilon = m.eps if gemma else m.variance_epsilon
-        weight = 1 + m.weight if gemma else m.weight
-        scaled: torch.Tensor = weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + epsilon))
-        return scaled
+def _norm(module: Any, x: torch.Tensor) -> torch.Tensor:
+    gemma = type(module).__name__.startswith("Gemma")  # its weights start at 0
+    epsilon = module.eps if gemma else module.variance_epsilon
+    weight = 1 + module.weight if gemma else module.weight
+    scaled: torch.Tensor = weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + epsilon))
+    return scaled
 
 
-class _Router:
-    def __init__(self, module: Any) -> None:
-        self.module = module
-
-    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        logits = F.linear(x.reshape(-1, self.module.hidden_dim), self.module.weight)
-        scores, indices = torch.topk(torch.softmax(logits, dim=-1), self.module.top_k, dim=-1)
-        if self.module.norm_topk_prob:
-            scores = scores / scores.sum(dim=-1, keepdim=True)
-        return logits, scores, indices
+def _router(module: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    logits = F.linear(x.reshape(-1, module.hidden_dim), module.weight)
+    scores, indices = torch.topk(torch.softmax(logits, dim=-1), module.top_k, dim=-1)
+    if module.norm_topk_prob:
+        scores = scores / scores.sum(dim=-1, keepdim=True)
+    return logits, scores, indices
 
 
 class Samples:

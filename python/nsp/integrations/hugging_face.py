@@ -44,16 +44,14 @@ def attention(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **keywords
         )
         return out
-    if module not in nsp_plan.context.modules:
-        raise ValueError(
-            "nsp_plan: this model is not attached to the plan's context; call nsp.attach(model, ctx)"
-        )
+    if not torch.compiler.is_compiling():  # `nsp.compile_layers` looks before it enters a graph
+        nsp_plan.check_attached(module)
     window = keywords.get("sliding_window") or 0
     _check_call(module, query, attention_mask, dropout, window, keywords)
     q_THD, k_TKD, v_TKD = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     out_THD = torch.ops.nsp.attention(
-        q_THD, k_TKD, v_TKD, nsp_plan.schedule.handle, nsp_plan.round, float(scale), window
+        q_THD, k_TKD, v_TKD, nsp_plan.handle, nsp_plan.round, float(scale), window
     )
     return out_THD[None], None
 
