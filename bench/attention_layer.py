@@ -4,10 +4,9 @@
         [--json FILE]
 
 The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU in
-one leaf sequence; 32 query and 4 KV heads, head_dim 128, bf16. Each transport has a context of its own;
-"alone" launches the same kernels on each level's heads and moves nothing. Rounds run all in turns between
-device events; the slowest rank counts; medians of the paired ratio. Host: microseconds that a call keeps the
-host busy, with the queue full;
+leaf sequences of 4K to 512; 32 query and 4 KV heads, head_dim 128, bf16. Each transport has a context of its
+own and runs with all leaves before the level, and with a part before and the rest behind it. "alone" launches the same kernels on each level's heads and moves nothing. Rounds run all in turns between
+device events; the slowest rank counts; medians of the paired ratio. Host: microseconds that a call keeps the host busy, with the queue full;
 "exchanges" is torch's all_to_all_single alone, as many and as large as the level's.
 """
 
@@ -40,6 +39,13 @@ def rows(tokens: int, heads: int) -> torch.Tensor:
     return torch.randn(tokens, heads, HEAD_DIM, device="cuda", dtype=torch.bfloat16)
 
 
+LEAVES = [4096, 2048, 1024, 512, 512]  # of each GPU
+PLACES = {
+    "": [],
+    ", leaves around": [1],
+}  # all leaves before the level's attention; or 4K, and the rest behind it
+
+
 class Alone:
     """The kernels of a rank's levels on data that lies ready."""
 
@@ -47,7 +53,7 @@ class Alone:
         self.kernel = execution().Kernel(execution().default_kernel("cuda"))
         long = [16384 * world] + [4096 * world] * world
         self.levels = []
-        for lengths, degree in [(long, world), ([8192], 1)]:
+        for lengths, degree in [(long, world), (LEAVES, 1)]:
             heads, kv_heads = HEADS // degree, max(1, KV_HEADS // degree)
             tensors = [rows(sum(lengths), h) for h in (heads, kv_heads, kv_heads, heads)]
             self.levels.append((*tensors, execution().Ragged(lengths)))
@@ -64,11 +70,14 @@ class Alone:
 class Nested:
     """The executor on the whole mix."""
 
-    def __init__(self, context: nsp.Context, world: int) -> None:
+    def __init__(self, context: nsp.Context, world: int, leaf_first: list[int]) -> None:
         lengths = [(16384 * world, 0, world)] + [(4096 * world, 0, world)] * world
-        lengths += [(8192, rank, 1) for rank in range(world)]
+        lengths += [(tokens, rank, 1) for rank in range(world) for tokens in LEAVES]
         placements = [(i, *rest) for i, rest in enumerate(lengths)]
-        self.schedule = context.schedule(core().make_plan(world, world, world, 0, [placements], "given"))
+        plan = core().make_plan(
+            world, world, world, 0, [placements], "given", [n * world for n in [leaf_first] if n]
+        )
+        self.schedule = context.schedule(plan)
         tokens = self.schedule.tokens(0)
         self.q, self.k, self.v = (rows(tokens, h).requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS))
         self.dout = rows(tokens, HEADS)
@@ -152,7 +161,11 @@ def main() -> None:
     torch.cuda.set_device(rank)
     dist.init_process_group("cpu:gloo,cuda:nccl")
     contexts = {name: make_context(name, world) for name in options.transports.split(",")}
-    nested = {name: Nested(context, world) for name, context in contexts.items()}
+    nested = {
+        name + place: Nested(context, world, leaf_first)
+        for name, context in contexts.items()
+        for place, leaf_first in PLACES.items()
+    }
     context = next(iter(contexts.values()))
     passes = {**nested, "alone": Alone(world)}
     exchanges = Exchanges(context, world)

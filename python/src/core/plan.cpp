@@ -18,6 +18,7 @@ namespace nsp {
 namespace {
 
 using Given = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t>;
+using LeafFirst = std::vector<std::vector<std::int32_t>>;
 using RowEntry = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
 const Round& round_of(const Plan& plan, std::int64_t round) {
@@ -51,7 +52,8 @@ std::string make(std::int32_t world,
                  std::int32_t ranks_per_host,
                  std::int64_t token_budget,
                  const std::vector<std::vector<Given>>& rounds,
-                 const std::string& planner) {
+                 const std::string& planner,
+                 const LeafFirst& leaf_first) {
   std::vector<std::vector<Placement>> placements;
   for (const std::vector<Given>& given : rounds) {
     placements.emplace_back();
@@ -64,7 +66,17 @@ std::string make(std::int32_t world,
                                .ranks_per_host = ranks_per_host,
                                .token_budget = token_budget,
                                .planner = planner},
-                              std::move(placements));
+                              std::move(placements),
+                              {},
+                              [&](Round& round, std::size_t index) {
+                                if (index < leaf_first.size()) {
+                                  std::vector<Issue>& order = round.schedule.order;
+                                  const Issue leaf{.phase = Phase::kCompute, .degree = 1};
+                                  std::erase(order, leaf);
+                                  order.push_back(leaf);
+                                  round.schedule.leaf_first = leaf_first[index];
+                                }
+                              });
   check(plan);
   return json_text(plan);
 }
@@ -138,11 +150,12 @@ void bind_plan(py::module_& m) {
          std::int32_t ranks_per_host,
          std::int64_t token_budget,
          const std::vector<std::vector<Given>>& rounds,
-         const std::string& planner) {
+         const std::string& planner,
+         const LeafFirst& leaf_first) {
         std::string text;
         {
           const py::gil_scoped_release release;
-          text = make(world, sp_max, ranks_per_host, token_budget, rounds, planner);
+          text = make(world, sp_max, ranks_per_host, token_budget, rounds, planner, leaf_first);
         }
         return py::bytes(text);
       },
@@ -152,7 +165,10 @@ void bind_plan(py::module_& m) {
       py::arg("token_budget"),
       py::arg("rounds"),
       py::arg("planner") = "given",
-      "A checked plan of given (sequence, tokens, first_rank, degree), a list a round.");
+      py::arg("leaf_first") = LeafFirst(),
+      "A checked plan of given (sequence, tokens, first_rank, degree), a list a round. "
+      "leaf_first: of each round, how many of each rank's leaf sequences run first; the others then run "
+      "after the levels.");
 }
 
 }  // namespace nsp
