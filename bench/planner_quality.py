@@ -5,7 +5,7 @@
 Full batches of 2M tokens (at most --batches of each trace), 64 ranks, 8 a host; Qwen3-30B-A3B with sp_max 32
 and Qwen3-235B-A22B with sp_max 64; maximum length 192K and 384K; token budget 1.2 x mean; H200 profiles.
 Gap: load / bound - 1, both of one layer under the serial cost model; planning times are CPU times. Then:
-rounds planned together at smaller token budgets, what recompute marks save, and simulated steps: static / nsp,
+rounds planned together at smaller token budgets, what recompute marks save, and simulated steps: static / nsp
 with the same backends, beside static / a step at the bound. --only NAMES measures and renews some tables.
 Writes one JSON line for each plan to --json, and renews the tables and the picture of --page (what stands
 between its markers).
