@@ -10,7 +10,6 @@
 // depend on it: also where the device runs all streams as one queue (CUDA_DEVICE_MAX_CONNECTIONS=1)
 // nothing waits for ever.
 #include <algorithm>
-#include <fmt/format.h>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,14 +18,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/DeviceGuard.h>
-#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "nsp/base/error.h"
 #include "nsp/comm/cuda_driver.h"
 #include "nsp/comm/device_events.h"
 #include "nsp/comm/exchange.h"
+#include "nsp/comm/neighbours.h"
 #include "nsp/comm/peer_arena.h"
 #include "nsp/comm/peer_copies.h"
 #include "nsp/comm/pull_schedule.h"
@@ -38,51 +35,6 @@ using Kind = WordOperation::Kind;
 
 // Behind every counter that a run reaches.
 constexpr std::uint32_t kPoison = 0x7fffffff;
-
-// The ranks that share arenas, for torch's rendezvous: it needs a store and ranks, no communicator.
-class Neighbours {
- public:
-  Neighbours(const Communicator& communicator, const std::string& group_name, std::int32_t reach)
-      : reach_(reach),
-        first_rank_(communicator.rank() / reach * reach),
-        member_(communicator.rank() - first_rank_),
-        name_(group_name + "/peer-copies"),
-        store_(c10::make_intrusive<c10d::PrefixStore>(
-            fmt::format("nsp/peer-copies/{}", first_rank_),
-            c10d::resolve_process_group(group_name)->getStore())),
-        group_(c10::make_intrusive<c10d::ProcessGroup>(store_, member_, reach)) {
-    c10d::register_process_group(name_, group_);
-  }
-  ~Neighbours() { c10d::unregister_process_group(name_); }
-  Neighbours(const Neighbours&) = delete;
-  Neighbours& operator=(const Neighbours&) = delete;
-  Neighbours(Neighbours&&) = delete;
-  Neighbours& operator=(Neighbours&&) = delete;
-
-  std::int32_t reach() const { return reach_; }
-  std::int32_t first_rank() const { return first_rank_; }
-  std::int32_t member() const { return member_; }
-  std::int32_t member(std::int32_t rank) const { return rank - first_rank_; }
-  const std::string& name() const { return name_; }
-
-  // Returns when all have called it as often.
-  void meet() {
-    const std::string turn = fmt::format("meet/{}", turns_++);
-    if (store_->add(turn, 1) == reach_) {
-      store_->set(turn + "/all", std::string("1"));
-    }
-    store_->wait({turn + "/all"});
-  }
-
- private:
-  std::int32_t reach_;
-  std::int32_t first_rank_;
-  std::int32_t member_;
-  std::string name_;
-  c10::intrusive_ptr<c10d::Store> store_;
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
-  std::int64_t turns_ = 0;
-};
 
 // `done`: none when nothing comes from elsewhere.
 class PulledRows final : public Pending {
@@ -142,7 +94,7 @@ class CudaPeerCopies final : public PeerCopies {
                  at::Device device,
                  std::int32_t reach)
       : communicator_(communicator),
-        neighbours_(communicator, group_name, reach),
+        neighbours_(communicator.rank(), group_name, reach),
         device_(device),
         schedule_(neighbours_.first_rank(), reach, communicator.rank(), 0) {
     const c10::DeviceGuard guard(device_);
