@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include <ATen/ops/empty.h>
@@ -53,7 +52,8 @@ class PulledRows final : public Pending {
   ~PulledRows() override {
     try {
       block();
-    } catch (const std::exception&) {  // a device in error
+    } catch (const std::exception&) {
+      done_.reset();  // a device in error
     }
   }
   PulledRows(const PulledRows&) = delete;
@@ -87,6 +87,23 @@ class PulledRows final : public Pending {
   Exchange exchange_;
 };
 
+struct Streams {
+  c10::Stream reuse;
+  c10::Stream signal;
+  c10::Stream pull;
+  c10::Stream release;
+};
+
+// The driver's calls need a context on this thread, which a first call of the runtime gives it.
+Streams make_streams(at::Device device) {
+  const c10::DeviceGuard guard(device);
+  current_stream(device).query();
+  return {make_own_stream(device),
+          make_own_stream(device),
+          make_own_stream(device),
+          make_own_stream(device)};
+}
+
 class CudaPeerCopies final : public PeerCopies {
  public:
   CudaPeerCopies(Communicator& communicator,
@@ -96,13 +113,8 @@ class CudaPeerCopies final : public PeerCopies {
       : communicator_(communicator),
         neighbours_(communicator.rank(), group_name, reach),
         device_(device),
-        schedule_(neighbours_.first_rank(), reach, communicator.rank(), 0) {
-    const c10::DeviceGuard guard(device_);
-    current_stream(device_).query();  // the driver's calls need a context on this thread
-    for (auto* stream : {&reuse_, &signal_, &pull_, &release_}) {
-      *stream = make_own_stream(device_);
-    }
-  }
+        schedule_(neighbours_.first_rank(), reach, communicator.rank(), 0),
+        streams_(make_streams(device)) {}
 
   // Giving memory back waits for the device, which may wait for a rank that is gone.
   ~CudaPeerCopies() override { release(); }
@@ -124,8 +136,8 @@ class CudaPeerCopies final : public PeerCopies {
     const Progress::Waiting waiting(communicator_.progress);
     const c10::DeviceGuard guard(device_);
     const std::int64_t rounded = (bytes + bytes / 8 + kPage - 1) / kPage * kPage;
-    for (const auto& stream : {reuse_, signal_, pull_}) {
-      stream->synchronize();
+    for (const auto& stream : {streams_.reuse, streams_.signal, streams_.pull}) {
+      stream.synchronize();
     }
     neighbours_.meet();
     replace(nullptr);
@@ -151,8 +163,8 @@ class CudaPeerCopies final : public PeerCopies {
                                arena_->taken(neighbours_.member(), neighbours_.member(taken.rank)),
                                taken.value});
       }
-      run_on(*reuse_, operations_);
-      events_.record(*reuse_)->block(current_stream(device_));
+      run_on(streams_.reuse, operations_);
+      events_.record(streams_.reuse)->block(current_stream(device_));
     }
     return at::for_blob(arena_->rows(neighbours_.member()) + staging.offset,
                         {rows, heads, head_dim})
@@ -196,7 +208,7 @@ class CudaPeerCopies final : public PeerCopies {
         return;
       }
       const c10::DeviceGuard guard(device_);
-      current_stream(device_).query();  // as in the constructor
+      current_stream(device_).query();  // a context on this thread
       std::vector<WordOperation> operations;
       for (std::int32_t other = 0; other < neighbours_.reach(); ++other) {
         for (void* word : {arena->ready(neighbours_.member(), other),
@@ -204,7 +216,7 @@ class CudaPeerCopies final : public PeerCopies {
           operations.push_back({Kind::kWrite, word, kPoison});
         }
       }
-      run_on(*release_, operations);
+      run_on(streams_.release, operations);
     } catch (const std::exception&) {  // the process ends in a moment anyway
     }
   }
@@ -228,8 +240,8 @@ class CudaPeerCopies final : public PeerCopies {
                              arena_->ready(neighbours_.member(ready.rank), neighbours_.member()),
                              ready.value});
     }
-    staged.block(*signal_);
-    run_on(*signal_, operations_);
+    staged.block(streams_.signal);
+    run_on(streams_.signal, operations_);
   }
 
   // The pull stream waits for `staged` too: memory that the rows go to may have been in use on the
@@ -241,11 +253,11 @@ class CudaPeerCopies final : public PeerCopies {
     if (pulling.sources.empty()) {
       return nullptr;
     }
-    staged.block(*pull_);
+    staged.block(streams_.pull);
     signal_sources(pulling, Kind::kWait);
-    copy_on(*pull_, copies_of(pulling, fetches, row_bytes));
+    copy_on(streams_.pull, copies_of(pulling, fetches, row_bytes));
     signal_sources(pulling, Kind::kWrite);
-    auto done = events_.record(*pull_);
+    auto done = events_.record(streams_.pull);
     communicator_.in_flight.add([done] { return is_done(*done); }, communicator_.progress.place());
     return done;
   }
@@ -259,7 +271,7 @@ class CudaPeerCopies final : public PeerCopies {
                                        : arena_->taken(from, neighbours_.member());
       operations_.push_back({kind, word, source.ready.value});
     }
-    run_on(*pull_, operations_);
+    run_on(streams_.pull, operations_);
   }
 
   std::vector<RowCopy> copies_of(const Pulling& pulling,
@@ -291,10 +303,7 @@ class CudaPeerCopies final : public PeerCopies {
   at::Device device_;
   PullSchedule schedule_;
   DeviceEvents events_;
-  std::optional<c10::Stream> reuse_;
-  std::optional<c10::Stream> signal_;
-  std::optional<c10::Stream> pull_;
-  std::optional<c10::Stream> release_;
+  Streams streams_;
   std::vector<WordOperation> operations_;
   std::mutex mutex_;  // of arena_, which another thread may release
   std::shared_ptr<PeerArena> arena_;
