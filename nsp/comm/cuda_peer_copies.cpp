@@ -10,23 +10,19 @@
 // depend on it: also where the device runs all streams as one queue (CUDA_DEVICE_MAX_CONNECTIONS=1)
 // nothing waits for ever.
 #include <algorithm>
-#include <fmt/format.h>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/DeviceGuard.h>
-#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "nsp/base/error.h"
 #include "nsp/comm/cuda_driver.h"
 #include "nsp/comm/device_events.h"
 #include "nsp/comm/exchange.h"
+#include "nsp/comm/neighbours.h"
 #include "nsp/comm/peer_arena.h"
 #include "nsp/comm/peer_copies.h"
 #include "nsp/comm/pull_schedule.h"
@@ -38,51 +34,6 @@ using Kind = WordOperation::Kind;
 
 // Behind every counter that a run reaches.
 constexpr std::uint32_t kPoison = 0x7fffffff;
-
-// The ranks that share arenas, for torch's rendezvous: it needs a store and ranks, no communicator.
-class Neighbours {
- public:
-  Neighbours(const Communicator& communicator, const std::string& group_name, std::int32_t reach)
-      : reach_(reach),
-        first_rank_(communicator.rank() / reach * reach),
-        member_(communicator.rank() - first_rank_),
-        name_(group_name + "/peer-copies"),
-        store_(c10::make_intrusive<c10d::PrefixStore>(
-            fmt::format("nsp/peer-copies/{}", first_rank_),
-            c10d::resolve_process_group(group_name)->getStore())),
-        group_(c10::make_intrusive<c10d::ProcessGroup>(store_, member_, reach)) {
-    c10d::register_process_group(name_, group_);
-  }
-  ~Neighbours() { c10d::unregister_process_group(name_); }
-  Neighbours(const Neighbours&) = delete;
-  Neighbours& operator=(const Neighbours&) = delete;
-  Neighbours(Neighbours&&) = delete;
-  Neighbours& operator=(Neighbours&&) = delete;
-
-  std::int32_t reach() const { return reach_; }
-  std::int32_t first_rank() const { return first_rank_; }
-  std::int32_t member() const { return member_; }
-  std::int32_t member(std::int32_t rank) const { return rank - first_rank_; }
-  const std::string& name() const { return name_; }
-
-  // Returns when all have called it as often.
-  void meet() {
-    const std::string turn = fmt::format("meet/{}", turns_++);
-    if (store_->add(turn, 1) == reach_) {
-      store_->set(turn + "/all", std::string("1"));
-    }
-    store_->wait({turn + "/all"});
-  }
-
- private:
-  std::int32_t reach_;
-  std::int32_t first_rank_;
-  std::int32_t member_;
-  std::string name_;
-  c10::intrusive_ptr<c10d::Store> store_;
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
-  std::int64_t turns_ = 0;
-};
 
 // `done`: none when nothing comes from elsewhere.
 class PulledRows final : public Pending {
@@ -101,7 +52,8 @@ class PulledRows final : public Pending {
   ~PulledRows() override {
     try {
       block();
-    } catch (const std::exception&) {  // a device in error
+    } catch (const std::exception&) {
+      done_.reset();  // a device in error
     }
   }
   PulledRows(const PulledRows&) = delete;
@@ -135,6 +87,23 @@ class PulledRows final : public Pending {
   Exchange exchange_;
 };
 
+struct Streams {
+  c10::Stream reuse;
+  c10::Stream signal;
+  c10::Stream pull;
+  c10::Stream release;
+};
+
+// The driver's calls need a context on this thread, which a first call of the runtime gives it.
+Streams make_streams(at::Device device) {
+  const c10::DeviceGuard guard(device);
+  current_stream(device).query();
+  return {make_own_stream(device),
+          make_own_stream(device),
+          make_own_stream(device),
+          make_own_stream(device)};
+}
+
 class CudaPeerCopies final : public PeerCopies {
  public:
   CudaPeerCopies(Communicator& communicator,
@@ -142,15 +111,10 @@ class CudaPeerCopies final : public PeerCopies {
                  at::Device device,
                  std::int32_t reach)
       : communicator_(communicator),
-        neighbours_(communicator, group_name, reach),
+        neighbours_(communicator.rank(), group_name, reach),
         device_(device),
-        schedule_(neighbours_.first_rank(), reach, communicator.rank(), 0) {
-    const c10::DeviceGuard guard(device_);
-    current_stream(device_).query();  // the driver's calls need a context on this thread
-    for (auto* stream : {&reuse_, &signal_, &pull_, &release_}) {
-      *stream = make_own_stream(device_);
-    }
-  }
+        schedule_(neighbours_.first_rank(), reach, communicator.rank(), 0),
+        streams_(make_streams(device)) {}
 
   // Giving memory back waits for the device, which may wait for a rank that is gone.
   ~CudaPeerCopies() override { release(); }
@@ -172,8 +136,8 @@ class CudaPeerCopies final : public PeerCopies {
     const Progress::Waiting waiting(communicator_.progress);
     const c10::DeviceGuard guard(device_);
     const std::int64_t rounded = (bytes + bytes / 8 + kPage - 1) / kPage * kPage;
-    for (const auto& stream : {reuse_, signal_, pull_}) {
-      stream->synchronize();
+    for (const auto& stream : {streams_.reuse, streams_.signal, streams_.pull}) {
+      stream.synchronize();
     }
     neighbours_.meet();
     replace(nullptr);
@@ -199,8 +163,8 @@ class CudaPeerCopies final : public PeerCopies {
                                arena_->taken(neighbours_.member(), neighbours_.member(taken.rank)),
                                taken.value});
       }
-      run_on(*reuse_, operations_);
-      events_.record(*reuse_)->block(current_stream(device_));
+      run_on(streams_.reuse, operations_);
+      events_.record(streams_.reuse)->block(current_stream(device_));
     }
     return at::for_blob(arena_->rows(neighbours_.member()) + staging.offset,
                         {rows, heads, head_dim})
@@ -244,7 +208,7 @@ class CudaPeerCopies final : public PeerCopies {
         return;
       }
       const c10::DeviceGuard guard(device_);
-      current_stream(device_).query();  // as in the constructor
+      current_stream(device_).query();  // a context on this thread
       std::vector<WordOperation> operations;
       for (std::int32_t other = 0; other < neighbours_.reach(); ++other) {
         for (void* word : {arena->ready(neighbours_.member(), other),
@@ -252,7 +216,7 @@ class CudaPeerCopies final : public PeerCopies {
           operations.push_back({Kind::kWrite, word, kPoison});
         }
       }
-      run_on(*release_, operations);
+      run_on(streams_.release, operations);
     } catch (const std::exception&) {  // the process ends in a moment anyway
     }
   }
@@ -276,8 +240,8 @@ class CudaPeerCopies final : public PeerCopies {
                              arena_->ready(neighbours_.member(ready.rank), neighbours_.member()),
                              ready.value});
     }
-    staged.block(*signal_);
-    run_on(*signal_, operations_);
+    staged.block(streams_.signal);
+    run_on(streams_.signal, operations_);
   }
 
   // The pull stream waits for `staged` too: memory that the rows go to may have been in use on the
@@ -289,11 +253,11 @@ class CudaPeerCopies final : public PeerCopies {
     if (pulling.sources.empty()) {
       return nullptr;
     }
-    staged.block(*pull_);
+    staged.block(streams_.pull);
     signal_sources(pulling, Kind::kWait);
-    copy_on(*pull_, copies_of(pulling, fetches, row_bytes));
+    copy_on(streams_.pull, copies_of(pulling, fetches, row_bytes));
     signal_sources(pulling, Kind::kWrite);
-    auto done = events_.record(*pull_);
+    auto done = events_.record(streams_.pull);
     communicator_.in_flight.add([done] { return is_done(*done); }, communicator_.progress.place());
     return done;
   }
@@ -307,7 +271,7 @@ class CudaPeerCopies final : public PeerCopies {
                                        : arena_->taken(from, neighbours_.member());
       operations_.push_back({kind, word, source.ready.value});
     }
-    run_on(*pull_, operations_);
+    run_on(streams_.pull, operations_);
   }
 
   std::vector<RowCopy> copies_of(const Pulling& pulling,
@@ -339,10 +303,7 @@ class CudaPeerCopies final : public PeerCopies {
   at::Device device_;
   PullSchedule schedule_;
   DeviceEvents events_;
-  std::optional<c10::Stream> reuse_;
-  std::optional<c10::Stream> signal_;
-  std::optional<c10::Stream> pull_;
-  std::optional<c10::Stream> release_;
+  Streams streams_;
   std::vector<WordOperation> operations_;
   std::mutex mutex_;  // of arena_, which another thread may release
   std::shared_ptr<PeerArena> arena_;
