@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 
 #include "nsp/exec/range.h"
+#include "nsp/exec/stash.h"
 #include "nsp/exec/view.h"
 
 namespace nsp {
@@ -53,31 +54,41 @@ Progress& progress_of(const Pass& pass) {
   return pass.program->world().communicator->progress;
 }
 
-bool keeps_rows(const ProgramRound& round) {
-  return std::ranges::any_of(round.blocks, [](const auto& block) { return block->keeps_rows(); });
+const ProgramRound& round_of(const Pass& pass) {
+  const ProgramRound& round = pass.program->round(pass.round);
+  return pass.stashed ? *round.recomputed : round;
+}
+
+const StashedBlock* stashed_of(const Pass& pass, std::size_t block) {
+  return pass.stashed ? &pass.stashed->blocks()[block] : nullptr;
 }
 
 }  // namespace
 
+bool reads_rows(const ProgramRound& round) {
+  return std::ranges::any_of(round.blocks, [](const auto& block) { return block->keeps_rows(); });
+}
+
 Tensor run_forward(
     const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v, Tensors& kept) {
-  const ProgramRound& round = pass.program->round(pass.round);
+  const ProgramRound& round = round_of(pass);
   ++pass.program->attention_calls;
   ++pass.program->world().attention_calls;
   Tensor out = at::empty(q.sizes(), q.options());
   std::vector<ForwardState> states;
   states.reserve(round.blocks.size());
-  for (const auto& backend : round.blocks) {
-    const Block& block = backend->block();
+  for (std::size_t i = 0; i < round.blocks.size(); ++i) {
+    const Block& block = round.blocks[i]->block();
     states.push_back({.q = rows(q, block),
                       .k = rows(k, block),
                       .v = rows(v, block),
                       .out = rows(out, block),
                       .scale = pass.scale,
-                      .window = window_within(block, pass.window)});
+                      .window = window_within(block, pass.window),
+                      .stashed = stashed_of(pass, i)});
   }
   run(round, states, {progress_of(pass), pass.round, /*backward=*/false});
-  if (keeps_rows(round)) {
+  if (reads_rows(round)) {
     kept = {q, k, v, out};
   } else {
     kept.assign(4, at::empty({0}, q.options()));
@@ -89,7 +100,7 @@ Tensor run_forward(
 }
 
 Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) {
-  const ProgramRound& round = pass.program->round(pass.round);
+  const ProgramRound& round = round_of(pass);
   const std::int64_t kv_heads = pass.program->heads().kv;
   const auto gradient = [&](std::int64_t heads) {
     return at::empty({dout.size(0), heads, dout.size(2)}, dout.options());
@@ -113,6 +124,7 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
     }
     state.scale = pass.scale;
     state.window = window_within(block, pass.window);
+    state.stashed = stashed_of(pass, i);
     state.saved = {.qkv = kept[4 + 3 * i], .out = kept[5 + 3 * i], .lse = kept[6 + 3 * i]};
   }
   run(round, states, {progress_of(pass), pass.round, /*backward=*/true});

@@ -20,10 +20,18 @@ at::Tensor RowPermutation::apply(const at::Tensor& rows) const {
     return rows;
   }
   at::Tensor result = at::empty(rows.sizes(), rows.options());
-  std::array<at::Tensor, 2> wide = {result, rows};
-  widen(wide);
-  at::index_select_out(wide[0], wide[1], 0, index_on(rows.device()));
+  apply_into(rows, result);
   return result;
+}
+
+void RowPermutation::apply_into(const at::Tensor& rows, const at::Tensor& to) const {
+  std::array<at::Tensor, 2> wide = {to, rows};
+  widen(wide);
+  if (identity_) {
+    wide[0].copy_(wide[1]);
+  } else {
+    at::index_select_out(wide[0], wide[1], 0, index_on(rows.device()));
+  }
 }
 
 at::Tensor RowPermutation::index_on(at::Device device) const {

@@ -20,9 +20,12 @@ struct RunOptions {
   // q, k, v and the gradient of out as views of (heads, T, head_dim) memory, as models pass them.
   bool strided = false;
   std::int64_t window = 0;
+  // As inside a checkpointed layer: a first forward pass under a stash, then the one that counts.
+  bool checkpointed = false;
 };
 
-// Worst absolute difference over all rows of all ranks; counters of each rank.
+// Worst absolute difference over all rows of all ranks; counters of each rank, without those of the
+// first forward pass of two.
 struct Difference {
   double out = 0;
   double dq = 0;
@@ -31,6 +34,10 @@ struct Difference {
   std::vector<std::int64_t> exchanges_forward;
   std::vector<std::int64_t> exchanges_backward;
   std::vector<std::int64_t> bytes;
+  std::vector<std::int64_t> launches_forward;
+  std::vector<std::int64_t> launches_backward;
+  std::vector<std::int64_t> stash_bytes;  // after the first forward pass
+  std::vector<std::int64_t> stash_formula;
 
   double worst() const;
 };
