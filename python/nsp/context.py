@@ -93,6 +93,7 @@ def init(
     profile: str | None = None,
     ranks_per_host: int | None = None,
     over_length: str = "error",
+    byte_budget: float = 0.0,
     self_check: bool = True,
     replicas: bool = False,
     timeout: timedelta = timedelta(minutes=10),
@@ -103,8 +104,10 @@ def init(
     mesh: 1-D DeviceMesh, ProcessGroup, or None for all ranks. config: a Hugging Face config, or a ModelShape
     as a dict. sp_max: largest degree, a power of two that divides the world and the heads. token_budget: most
     tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up). profile: a preset's
-    name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. replicas: allow a mesh that covers
-    only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the device's fastest;
+    name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. byte_budget: GiB of attention
+    output that a rank saves of each checkpointed layer, so that backward need not attend again
+    (docs/memory.md; 0: all is recomputed; of no use to layers without checkpointing). replicas: allow a mesh
+    that covers only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the device's fastest;
     flash has a deterministic backward). timeout: how long a rank waits for others in nsp's own exchanges and
     agreements before its watchdog ends it with a sentence that names rank, step, level and phase; a failure
     of one rank ends the others within seconds.
@@ -135,6 +138,7 @@ def init(
         profile=profile,
         ranks_per_host=ranks_per_host,
         over_length=over_length,
+        byte_budget=byte_budget,
     )
     check_settings(settings)
     name = f"world-{ranks[0]}-{next(_names)}"
