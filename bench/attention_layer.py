@@ -1,11 +1,13 @@
 """Nested attention of one layer on the GPUs of a host, next to the same attention without any exchange.
 
-    torchrun --nproc-per-node 2 bench/attention_layer.py [--rounds 21] [--json FILE]
+    torchrun --nproc-per-node 2 bench/attention_layer.py [--rounds 21] [--transports collective,peer-copy]
+        [--json FILE]
 
 The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU in
-one leaf sequence; 32 query and 4 KV heads, head_dim 128, bf16. "alone" launches the same kernels on each
-level's heads and moves nothing. Rounds run both in turns between device events; the slowest rank counts;
-medians of the paired ratio. Host: microseconds that a call keeps the host busy, with the queue full;
+one leaf sequence; 32 query and 4 KV heads, head_dim 128, bf16. Each transport has a context of its own;
+"alone" launches the same kernels on each level's heads and moves nothing. Rounds run all in turns between
+device events; the slowest rank counts; medians of the paired ratio. Host: microseconds that a call keeps the
+host busy, with the queue full;
 "exchanges" is torch's all_to_all_single alone, as many and as large as the level's.
 """
 
@@ -133,27 +135,39 @@ def host_seconds(run, repeats: int = 20) -> float:
     return statistics.median(times)
 
 
+def make_context(transport: str, world: int) -> nsp.Context:
+    os.environ["NSP_TRANSPORT"] = transport
+    return nsp.init(None, shape(), sp_max=world)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--transports", default="collective,peer-copy")
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)
     dist.init_process_group("cpu:gloo,cuda:nccl")
-    context = nsp.init(None, shape(), sp_max=world)
-    nested, alone, exchanges = Nested(context, world), Alone(world), Exchanges(context, world)
-    nested.forward()
-    alone.forward()
+    contexts = {name: make_context(name, world) for name in options.transports.split(",")}
+    nested = {name: Nested(context, world) for name, context in contexts.items()}
+    context = next(iter(contexts.values()))
+    passes = {**nested, "alone": Alone(world)}
+    exchanges = Exchanges(context, world)
+    for one in passes.values():
+        one.forward()
     lines = []
     for direction in ("forward", "backward"):
-        runs = {name: getattr(x, direction) for name, x in (("nested", nested), ("alone", alone))}
+        runs = {name: getattr(one, direction) for name, one in passes.items()}
         times = paired(runs, options.rounds)
-        ratio = statistics.median(a / b for a, b in zip(times["nested"], times["alone"], strict=True))
-        line = {"direction": direction, "gpus": world, "kernel": context.kernel, "nested_over_alone": ratio}
-        line |= {f"{name}_ms": statistics.median(values) for name, values in times.items()}
+        line = {"direction": direction, "gpus": world, "kernel": context.kernel}
+        line["over_alone"] = {
+            name: statistics.median(a / b for a, b in zip(times[name], times["alone"], strict=True))
+            for name in nested
+        }
+        line["ms"] = {name: statistics.median(values) for name, values in times.items()}
         runs["exchanges"] = getattr(exchanges, direction)
         line["host_us"] = {name: 1e6 * host_seconds(run) for name, run in runs.items()}
         lines.append(line)
@@ -161,7 +175,8 @@ def main() -> None:
             print(json.dumps(line))
     if rank == 0 and options.json:
         Path(options.json).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    context.close()
+    for context in contexts.values():
+        context.close()
     dist.destroy_process_group()
 
 

@@ -1,6 +1,8 @@
 #include "nsp/exec/block.h"
 
+#include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "nsp/plan/layout.h"
 
@@ -36,8 +38,7 @@ std::vector<Counts> node_pieces(const Round& round,
   return pieces;
 }
 
-// Received rows lie by source, then by sequence. Walks them by sequence, then by source.
-void order_rows(const std::vector<Counts>& pieces, Block& block) {
+void count_rows(const std::vector<Counts>& pieces, Block& block) {
   block.rank_tokens.assign(static_cast<std::size_t>(block.degree), 0);
   for (const Counts& piece : pieces) {
     block.lengths.push_back(std::accumulate(piece.begin(), piece.end(), std::int64_t{0}));
@@ -45,6 +46,10 @@ void order_rows(const std::vector<Counts>& pieces, Block& block) {
       block.rank_tokens[i] += piece[i];
     }
   }
+}
+
+// Received rows lie by source, then by sequence. Walks them by sequence, then by source.
+void order_rows(const std::vector<Counts>& pieces, Block& block) {
   Counts next(block.rank_tokens.size(), 0);  // next unread row of each source
   std::exclusive_scan(
       block.rank_tokens.begin(), block.rank_tokens.end(), next.begin(), std::int64_t{0});
@@ -57,8 +62,29 @@ void order_rows(const std::vector<Counts>& pieces, Block& block) {
   }
 }
 
+LevelRows level_rows(const Round& round,
+                     const std::vector<std::int32_t>& order,
+                     std::int32_t degree) {
+  std::set<std::int32_t> firsts;
+  for (const Placement& placement : round.placements) {
+    if (placement.node.degree == degree) {
+      firsts.insert(placement.node.first_rank);
+    }
+  }
+  LevelRows level;
+  for (const std::int32_t first : firsts) {
+    Block block{.degree = degree};
+    count_rows(node_pieces(round, order, {first, degree}), block);
+    const Counts& rows = block.rank_tokens;
+    const std::int64_t all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+    level.most = std::max(level.most, std::ranges::max(rows));
+    level.most_elsewhere = std::max(level.most_elsewhere, all - std::ranges::min(rows));
+  }
+  return level;
+}
+
 Block make_leaf(const std::vector<Segment>& row, std::int32_t rank) {
-  Block block{.first_rank = rank, .begin = rows_before(row, 1)};
+  Block block{.first_rank = rank, .rank = rank, .begin = rows_before(row, 1)};
   for (const Segment& segment : row) {
     if (segment.degree == 1) {
       block.lengths.push_back(segment.tokens());
@@ -79,8 +105,14 @@ std::vector<Block> make_blocks(const Round& round,
   std::vector<Block> blocks;
   for (const std::int32_t degree : degrees) {
     const Node node = node_of(rank, degree);
-    Block block{.degree = degree, .first_rank = node.first_rank, .begin = rows_before(row, degree)};
-    order_rows(node_pieces(round, order, node), block);
+    Block block{.degree = degree,
+                .first_rank = node.first_rank,
+                .rank = rank,
+                .begin = rows_before(row, degree)};
+    const std::vector<Counts> pieces = node_pieces(round, order, node);
+    count_rows(pieces, block);
+    order_rows(pieces, block);
+    block.level = level_rows(round, order, degree);
     block.tokens = block.rank_tokens[static_cast<std::size_t>(rank - node.first_rank)];
     blocks.push_back(std::move(block));
   }

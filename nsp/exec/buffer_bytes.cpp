@@ -1,9 +1,15 @@
-// The sums follow ulysses.cpp stage by stage. k ranks in the node, t rows of this rank, T of the
-// node:
+// The sums follow ulysses.cpp and its exchange stage by stage. k ranks in the node, t rows of this
+// rank, T of the node:
 //
 //   sent      k t rows before an exchange to heads, T before one to rows
 //   received  T or k t
 //   sorted    T: received rows in the order of sequences; no copy when they arrive in it
+//
+// By peer copies, what is sent lies in the arena, and what comes back lands in the layer's rows:
+//
+//   received  T; T more where a kernel puts them in order
+//   own       t, while more runs than a few are brought to their place
+//   rest      k t rows of gradients of copied KV heads
 #include "nsp/exec/buffer_bytes.h"
 
 #include <algorithm>
@@ -11,6 +17,10 @@
 #include <numeric>
 #include <utility>
 #include <vector>
+
+#include "nsp/comm/pull_schedule.h"
+#include "nsp/exec/head_exchange.h"
+#include "nsp/exec/runs.h"
 
 namespace nsp {
 namespace {
@@ -28,14 +38,17 @@ struct Sizes {
   RowBytes row;
 };
 
-Sizes sizes_of(const Block& block, const Heads& heads, const ValueShape& value) {
-  const HeadSplit split = split_heads(heads, block.degree);
+RowBytes row_bytes_of(const HeadSplit& split, const ValueShape& value) {
   const std::int64_t head = value.head_dim * value.bytes;
+  return {.query = split.query * head, .qkv = (split.query + 2 * split.kv) * head};
+}
+
+Sizes sizes_of(const Block& block, const Heads& heads, const ValueShape& value) {
   Sizes sizes;
   sizes.own = block.degree * block.tokens;
   sizes.node = std::accumulate(block.rank_tokens.begin(), block.rank_tokens.end(), std::int64_t{0});
   sizes.sorted = std::ranges::is_sorted(block.to_sequences) ? 0 : sizes.node;
-  sizes.row = {.query = split.query * head, .qkv = (split.query + 2 * split.kv) * head};
+  sizes.row = row_bytes_of(split_heads(heads, block.degree), value);
   return sizes;
 }
 
@@ -75,12 +88,68 @@ StageBytes backward_bytes(const Sizes& s, Stage stage) {
   return {};
 }
 
-// In a recomputed pass backward brings operands of the saved parts: `there` bytes come and as many
-// as `sent` go; they are merged with those of the rest. See saved_ulysses.cpp.
-StageBytes saved_forward_bytes(const Parts& parts, const Sizes& rest, Stage stage) {
-  return parts.any_rest ? forward_bytes(rest, stage) : StageBytes{};
+// Bytes of peer copies that depend on the width of the rows in them.
+struct PeerSizes {
+  std::int64_t node = 0;    // T
+  std::int64_t sorted = 0;  // T, or 0 when runs are pulled to their place
+  std::int64_t own = 0;     // t, or 0
+};
+
+PeerSizes peer_sizes(const Block& block, std::int64_t row_bytes) {
+  const std::vector<Run> runs = runs_of(block);
+  const auto is_own = [&](const Run& run) { return block.first_rank + run.source == block.rank; };
+  const bool by_runs = pulls_runs(block, row_bytes);
+  const bool sorted = by_runs || std::ranges::is_sorted(block.to_sequences);
+  const auto node = std::ssize(block.to_sequences);
+  const bool through_buffer = std::ranges::count_if(runs, is_own) > kMostOwnRuns;
+  return {.node = node, .sorted = sorted ? 0 : node, .own = through_buffer ? block.tokens : 0};
 }
 
+StageBytes peer_forward(const Block& block, const RowBytes& row, Stage stage) {
+  const PeerSizes s = peer_sizes(block, row.qkv);
+  const std::int64_t there = s.node * row.qkv;
+  const std::int64_t saved = s.node * (row.qkv + row.query);
+  switch (stage) {
+    case Stage::kPrologue:
+      return {there + (s.sorted > 0 ? 0 : s.own * row.qkv), there};
+    case Stage::kCompute:
+      return {std::max(there + s.sorted * row.qkv, saved), saved};
+    case Stage::kEpilogue:
+      return {saved + s.own * row.query, saved};
+    case Stage::kFinish:
+      return {saved, saved};
+  }
+  return {};
+}
+
+StageBytes peer_backward(const Block& block, const RowBytes& row, std::int64_t rest, Stage stage) {
+  const PeerSizes s = peer_sizes(block, row.query);
+  const std::int64_t there = s.node * row.query;
+  const std::int64_t computed = s.node * row.qkv;
+  switch (stage) {
+    case Stage::kPrologue:
+      return {there + (s.sorted > 0 ? 0 : s.own * row.query), there};
+    case Stage::kCompute:
+      return {std::max(there + s.sorted * row.query, there + computed), computed};
+    case Stage::kEpilogue:
+      return {computed + rest + s.own * row.qkv, rest};
+    case Stage::kFinish:
+      return {rest, 0};
+  }
+  return {};
+}
+
+StageBytes peer_bytes(
+    const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward) {
+  const HeadSplit split = split_heads(heads, block.degree);
+  const RowBytes row = row_bytes_of(split, value);
+  const std::int64_t rest =
+      split.copies == 1 ? 0 : block.degree * block.tokens * (row.qkv - row.query);
+  return backward ? peer_backward(block, row, rest, stage) : peer_forward(block, row, stage);
+}
+
+// Backward of a recomputed pass brings operands of the saved parts: `received` bytes come and
+// `sent` go, by one all-to-all; they are merged with those of the rest. See saved_operands.h.
 StageBytes saved_backward_bytes(const Parts& parts, const Sizes& whole, Stage stage) {
   const RowBytes row = whole.row;
   const std::array<std::pair<const Block*, std::int64_t>, 3> sections = {
@@ -105,7 +174,7 @@ StageBytes saved_backward_bytes(const Parts& parts, const Sizes& whole, Stage st
           std::max({sent + received, received + merged + (alone ? 0 : largest), merged + computed}),
           computed};
     default:
-      return backward_bytes(whole, stage);
+      return {};
   }
 }
 
@@ -121,11 +190,13 @@ StageBytes saved_bytes(const Parts& parts,
                        const ValueShape& value,
                        Stage stage,
                        bool backward) {
-  if (whole.degree == 1) {
-    return {};
+  if (!backward) {
+    return parts.any_rest ? exchange_bytes(parts.rest, heads, value, stage, false) : StageBytes{};
   }
-  return backward ? saved_backward_bytes(parts, sizes_of(whole, heads, value), stage)
-                  : saved_forward_bytes(parts, sizes_of(parts.rest, heads, value), stage);
+  const bool brings = stage == Stage::kPrologue || stage == Stage::kCompute;
+  return brings && whole.degree > 1
+             ? saved_backward_bytes(parts, sizes_of(whole, heads, value), stage)
+             : exchange_bytes(whole, heads, value, stage, true);
 }
 
 std::int64_t log_sum_exp_bytes(const ValueShape& value) {
@@ -152,6 +223,9 @@ StageBytes exchange_bytes(
     const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward) {
   if (block.degree == 1) {
     return {};
+  }
+  if (block.transport == Transport::kPeerCopy) {
+    return peer_bytes(block, heads, value, stage, backward);
   }
   const Sizes sizes = sizes_of(block, heads, value);
   return backward ? backward_bytes(sizes, stage) : forward_bytes(sizes, stage);
@@ -182,6 +256,22 @@ std::int64_t exchange_bytes(const ProgramRound& round,
   return most;
 }
 
+std::int64_t arena_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value) {
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;
+  for (const auto& backend : round.blocks) {
+    const Block& block = backend->block();
+    if (block.transport == Transport::kPeerCopy) {
+      const RowBytes row = row_bytes_of(split_heads(heads, block.degree), value);
+      const std::int64_t there = (block.degree - 1) * block.level.most;
+      const std::int64_t back = block.level.most_elsewhere;
+      forward += PullSchedule::bytes(there, row.qkv) + PullSchedule::bytes(back, row.query);
+      backward += PullSchedule::bytes(there, row.query) + PullSchedule::bytes(back, row.qkv);
+    }
+  }
+  return std::max(forward, backward);
+}
+
 // Every sum is linear in rows, so a rank whose rows all lie at the dearest degree holds most. Rows
 // of the node beyond its share may sit on a rank with few of its own: not more than its degree
 // times `tokens` together, as here.
@@ -190,6 +280,7 @@ MemoryBound memory_bound(const AttentionKernel& kernel,
                          const ValueShape& value,
                          std::int64_t tokens,
                          std::int32_t sp_max,
+                         std::int32_t reach,
                          bool saves) {
   MemoryBound bound;
   for (std::int32_t degree = 1; degree <= sp_max; degree *= 2) {
@@ -205,6 +296,11 @@ MemoryBound memory_bound(const AttentionKernel& kernel,
         .tokens = tokens,
         .rank_tokens = std::vector<std::int64_t>(static_cast<std::size_t>(degree), tokens),
         .to_sequences = {1, 0}};  // they move
+    if (degree <= reach) {
+      const RowBytes row = row_bytes_of(split, value);
+      const std::int64_t leaving = (degree - 1) * tokens;
+      bound.arena_bytes = std::max(bound.arena_bytes, leaving * (row.qkv + row.query));
+    }
     for (const bool backward : {false, true}) {
       bound.workspace_bytes =
           std::max(bound.workspace_bytes, kernel.workspace_bytes(launch, backward));

@@ -35,7 +35,7 @@ class Cutter {
   }
 
   Block take(std::int64_t sequences) {
-    Block part{.degree = block_.degree, .first_rank = block_.first_rank};
+    Block part = like_block();
     part.begin = block_.begin + taken_[own_];
     const auto first = block_.lengths.begin() + sequence_;
     part.lengths.assign(first, first + sequences);
@@ -48,6 +48,16 @@ class Cutter {
   }
 
  private:
+  // Its rows travel as the block's do; no level of a part has more than the block's.
+  Block like_block() const {
+    return {.degree = block_.degree,
+            .first_rank = block_.first_rank,
+            .rank = block_.rank,
+            .transport = block_.transport,
+            .fetch_nanoseconds = block_.fetch_nanoseconds,
+            .level = block_.level};
+  }
+
   // The part's rows by sequence, and where they lie among the part's rows by source.
   void take_rows(std::int64_t rows, Block& part) {
     part.rank_tokens.assign(starts_.size(), 0);

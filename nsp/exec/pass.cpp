@@ -7,6 +7,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include "nsp/exec/buffer_bytes.h"
 #include "nsp/exec/range.h"
 #include "nsp/exec/stash.h"
 #include "nsp/exec/view.h"
@@ -63,6 +64,14 @@ const StashedBlock* stashed_of(const Pass& pass, std::size_t block) {
   return pass.stashed ? &pass.stashed->blocks()[block] : nullptr;
 }
 
+// All ranks come here with the same round, so that all grow their arenas together.
+void reserve_arena(const Pass& pass, const ProgramRound& round, const Tensor& rows) {
+  if (const auto& peers = pass.program->world().communicator->peers) {
+    const ValueShape value{rows.size(2), static_cast<std::int64_t>(rows.element_size())};
+    peers->reserve(arena_bytes(round, pass.program->heads(), value));
+  }
+}
+
 }  // namespace
 
 bool reads_rows(const ProgramRound& round) {
@@ -74,6 +83,7 @@ Tensor run_forward(
   const ProgramRound& round = round_of(pass);
   ++pass.program->attention_calls;
   ++pass.program->world().attention_calls;
+  reserve_arena(pass, round, q);
   Tensor out = at::empty(q.sizes(), q.options());
   std::vector<ForwardState> states;
   states.reserve(round.blocks.size());
@@ -102,6 +112,7 @@ Tensor run_forward(
 Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) {
   const ProgramRound& round = round_of(pass);
   const std::int64_t kv_heads = pass.program->heads().kv;
+  reserve_arena(pass, round, dout);
   const auto gradient = [&](std::int64_t heads) {
     return at::empty({dout.size(0), heads, dout.size(2)}, dout.options());
   };

@@ -18,11 +18,6 @@ namespace {
 
 // What a sound plan may ask for and this executor does not do: refused, never ignored.
 void check_supported(const Round& round) {
-  for (const LevelTransport& level : round.schedule.transports) {
-    if (level.transport != Transport::kCollective) {
-      bad_input("transport", name(level.transport), "the executor has collective only");
-    }
-  }
   for (const Placement& placement : round.placements) {
     if (placement.backend != Backend::kLocal && placement.backend != Backend::kUlysses) {
       bad_input("backend", name(placement.backend), "the executor has local and ulysses only");
@@ -65,6 +60,16 @@ std::vector<Step> make_steps(const std::vector<Issue>& order,
   return steps;
 }
 
+// Numbers are the same either way, so a plan's transports do not bind: peer copies wherever they
+// reach, which all ranks have agreed on.
+void choose_transport(const World& world, Block& block) {
+  const auto& peers = world.communicator->peers;
+  if (peers && block.degree > 1 && block.degree <= peers->reach()) {
+    block.transport = Transport::kPeerCopy;
+    block.fetch_nanoseconds = peers->fetch_nanoseconds();
+  }
+}
+
 // The first leaf part covers the exchanges that were issued before the first level's compute.
 void add_first_leaf(ProgramRound& round, std::unique_ptr<LevelBackend> first) {
   const auto before = std::ranges::find_if(
@@ -84,6 +89,7 @@ ProgramRound make_round(World& world, const Round& round, const Heads& heads) {
   for (Block& block : blocks) {
     result.tokens += block.tokens;
     const std::int32_t degree = block.degree;
+    choose_transport(world, block);
     result.blocks.push_back(degree == 1 ? make_local(std::move(block), *world.attention)
                                         : make_ulysses(std::move(block),
                                                        split_heads(heads, degree),

@@ -1,47 +1,50 @@
 #include "nsp/exec/row_permutation.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/index_select.h>
-#include <ATen/ops/tensor.h>
 
-#include "nsp/attention/device_copy.h"
-#include "nsp/exec/view.h"
+#include "nsp/exec/copy_heads.h"
 
 namespace nsp {
+namespace {
+
+class Ordered final : public Pending {
+ public:
+  Ordered(std::unique_ptr<Pending> rows, const RowPermutation& order)
+      : rows_(std::move(rows)), order_(order) {}
+  at::Tensor wait() override { return order_.apply(rows_->wait()); }
+
+ private:
+  std::unique_ptr<Pending> rows_;
+  const RowPermutation& order_;
+};
+
+}  // namespace
 
 RowPermutation::RowPermutation(const std::vector<std::int64_t>& order)
-    : identity_(std::ranges::is_sorted(order)), copies_{at::tensor(order, at::kLong)} {}
+    : identity_(std::ranges::is_sorted(order)), index_(order) {}
 
 at::Tensor RowPermutation::apply(const at::Tensor& rows) const {
   if (identity_) {
     return rows;
   }
   at::Tensor result = at::empty(rows.sizes(), rows.options());
-  apply_into(rows, result);
+  index_.gather(rows, result);
   return result;
 }
 
 void RowPermutation::apply_into(const at::Tensor& rows, const at::Tensor& to) const {
-  std::array<at::Tensor, 2> wide = {to, rows};
-  widen(wide);
   if (identity_) {
-    wide[0].copy_(wide[1]);
+    copy_heads(rows, to);
   } else {
-    at::index_select_out(wide[0], wide[1], 0, index_on(rows.device()));
+    index_.gather(rows, to);
   }
 }
 
-at::Tensor RowPermutation::index_on(at::Device device) const {
-  const std::scoped_lock lock(mutex_);
-  const auto there = [&](const at::Tensor& copy) { return copy.device() == device; };
-  const auto found = std::ranges::find_if(copies_, there);
-  if (found != copies_.end()) {
-    return *found;
-  }
-  return copies_.emplace_back(copy_without_waiting(copies_.front(), device));
+std::unique_ptr<Pending> RowPermutation::apply(std::unique_ptr<Pending> rows) const {
+  return identity_ ? std::move(rows) : std::make_unique<Ordered>(std::move(rows), *this);
 }
 
 std::vector<std::int64_t> inverse_permutation(const std::vector<std::int64_t>& order) {

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "nsp/comm/pending.h"
+#include "nsp/exec/row_index.h"
+
 namespace nsp {
 
-// Its index is copied once to each device that asks for it. Thread-safe.
+// Thread-safe.
 class RowPermutation {
  public:
   explicit RowPermutation(const std::vector<std::int64_t>& order);
@@ -19,13 +22,12 @@ class RowPermutation {
   at::Tensor apply(const at::Tensor& rows) const;
   // The same into `to`, contiguous; `rows` may have any strides.
   void apply_into(const at::Tensor& rows, const at::Tensor& to) const;
+  // Gives what `rows` gives in this order. The permutation outlives it.
+  std::unique_ptr<Pending> apply(std::unique_ptr<Pending> rows) const;
 
  private:
-  at::Tensor index_on(at::Device device) const;
-
   bool identity_;
-  mutable std::mutex mutex_;
-  mutable std::vector<at::Tensor> copies_;  // the host's first, then one a device
+  RowIndex index_;
 };
 
 std::vector<std::int64_t> inverse_permutation(const std::vector<std::int64_t>& order);

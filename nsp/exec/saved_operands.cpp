@@ -1,11 +1,11 @@
 #include "nsp/exec/saved_operands.h"
 
 #include <algorithm>
-#include <utility>
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
+#include "nsp/exec/copy_heads.h"
 #include "nsp/exec/rank_heads.h"
 #include "nsp/exec/stash.h"
 #include "nsp/exec/view.h"
@@ -15,12 +15,6 @@ namespace {
 
 using at::Tensor;
 using Counts = std::vector<std::int64_t>;
-
-void copy_heads(Tensor from, Tensor to) {
-  std::array<Tensor, 2> wide = {std::move(from), std::move(to)};
-  widen(wide);
-  wide[1].copy_(wide[0]);
-}
 
 }  // namespace
 

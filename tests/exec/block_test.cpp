@@ -84,5 +84,17 @@ TEST(Block, BlocksCoverTheRow) {
   }
 }
 
+// Ranks 0 and 1 hold 3 and 2 rows, ranks 2 and 3 4 each of another node: most is 4, and 4 lie
+// elsewhere for rank 2. All ranks say the same.
+TEST(Block, KnowsTheLevelBeyondItsNode) {
+  const Round round =
+      round_of(4, 2, {place(0, 2, {0, 2}), place(1, 3, {0, 2}), place(2, 8, {2, 2})});
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    const Block block = make_blocks(round, rank, {2}).front();
+    EXPECT_EQ(block.level, (LevelRows{.most = 4, .most_elsewhere = 4}));
+    EXPECT_EQ(block.rank, rank);
+  }
+}
+
 }  // namespace
 }  // namespace nsp

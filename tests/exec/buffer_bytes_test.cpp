@@ -2,6 +2,7 @@
 #include "nsp/exec/buffer_bytes.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <memory>
 #include <vector>
 
@@ -44,10 +45,19 @@ struct Measured {
 };
 
 struct Rank {
-  Rank(std::int32_t rank, const Plan& plan, const Heads& given) : heads(given) {
+  Rank(std::int32_t rank,
+       const Plan& plan,
+       const Heads& given,
+       std::int32_t reach = 1,
+       std::int64_t fetch_nanoseconds = 0)
+      : heads(given) {
     auto world = std::make_shared<World>();
     world->communicator = std::make_unique<test::Recorder>(rank, plan.world, issued);
     world->attention = std::make_unique<test::NoAttention>();
+    if (reach > 1) {
+      world->communicator->peers =
+          std::make_unique<test::IdlePeers>(rank, reach, fetch_nanoseconds);
+    }
     pass.program = std::make_shared<Program>(world, to_json(plan).dump(), heads);
   }
 
@@ -92,7 +102,22 @@ struct Rank {
   Pass pass;
 };
 
+constexpr std::int64_t kDearFetches = 1'000'000'000;  // one a source, then a kernel
 constexpr ValueShape kValue{.head_dim = 2, .bytes = 4};
+
+// Bytes of a forward pass, after both passes were compared with the formulas.
+std::int64_t expect_formulas(const Rank& rank) {
+  std::vector<Tensor> kept;
+  rank.forward(kept);  // index tensors are made at the first use
+  rank.backward(kept);
+  kept.clear();
+  const Measured forward = rank.forward(kept);
+  EXPECT_EQ(forward.most, exchange_bytes(rank.round(), rank.heads, kValue, false));
+  const Measured backward = rank.backward(kept);
+  EXPECT_EQ(backward.most, exchange_bytes(rank.round(), rank.heads, kValue, true));
+  EXPECT_EQ(backward.kept, 0);
+  return forward.most;
+}
 
 TEST(BufferBytes, EqualWhatTheExecutorAllocates) {
   std::int64_t exchanged = 0;
@@ -100,19 +125,10 @@ TEST(BufferBytes, EqualWhatTheExecutorAllocates) {
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       const Plan plan = random_plan(seed);
       for (const std::int32_t index : {0, plan.world - 1}) {
-        const Rank rank(index, plan, heads);
-        std::vector<Tensor> kept;
-        rank.forward(kept);  // index tensors are made at the first use
-        rank.backward(kept);
-        kept.clear();
-        const Measured forward = rank.forward(kept);
-        EXPECT_EQ(forward.most, exchange_bytes(rank.round(), heads, kValue, false))
-            << "seed " << seed << ", rank " << index << ", kv heads " << heads.kv;
-        const Measured backward = rank.backward(kept);
-        EXPECT_EQ(backward.most, exchange_bytes(rank.round(), heads, kValue, true))
-            << "seed " << seed << ", rank " << index << ", kv heads " << heads.kv;
-        EXPECT_EQ(backward.kept, 0);
-        exchanged += forward.most;
+        SCOPED_TRACE(fmt::format("seed {}, rank {}, kv heads {}", seed, index, heads.kv));
+        exchanged += expect_formulas(Rank(index, plan, heads));
+        exchanged += expect_formulas(Rank(index, plan, heads, plan.sp_max));  // runs
+        exchanged += expect_formulas(Rank(index, plan, heads, plan.sp_max, kDearFetches));
       }
     }
   }
@@ -147,6 +163,30 @@ TEST(BufferBytes, EqualWhatARecomputedPassAllocates) {
     }
   }
   EXPECT_GT(exchanged, 0);
+}
+
+// One sequence of 8 tokens on 2 ranks, 4 query and 2 KV heads of 2 floats: 32 bytes a row of q, k,
+// v, 16 of out. Half of the 8 rows leave a rank: 4 x 32 and 4 x 16 bytes, 256 each in the arena.
+TEST(BufferBytes, ByPeerCopiesAOneLevelPlanIsSolvedByHand) {
+  const Plan plan = make_plan({.world = 2, .sp_max = 2}, {{place(0, 8, {0, 2})}});
+  const Rank rank(0, plan, {.query = 4, .kv = 2}, 2);
+  EXPECT_EQ(arena_bytes(rank.round(), rank.heads, kValue), 512);
+  // Forward: kept 8 x 48; out lands in the layer's rows. Backward: 8 x (16 + 32).
+  EXPECT_EQ(exchange_bytes(rank.round(), rank.heads, kValue, false), 384);
+  EXPECT_EQ(exchange_bytes(rank.round(), rank.heads, kValue, true), 384);
+}
+
+TEST(BufferBytes, ArenasAreEqualOnAllRanks) {
+  const Heads heads{.query = 32, .kv = 2};
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Plan plan = random_plan(seed);
+    const Rank first(0, plan, heads, plan.sp_max);
+    const std::int64_t bytes = arena_bytes(first.round(), heads, kValue);
+    for (std::int32_t index = 1; index < plan.world; index += 3) {
+      const Rank rank(index, plan, heads, plan.sp_max);
+      EXPECT_EQ(arena_bytes(rank.round(), heads, kValue), bytes) << "seed " << seed;
+    }
+  }
 }
 
 TEST(BufferBytes, AOneLevelPlanIsSolvedByHand) {

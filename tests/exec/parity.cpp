@@ -18,6 +18,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "host_peers.h"
 #include "nsp/comm/c10d.h"
 #include "nsp/exec/attention.h"
 #include "nsp/exec/buffer_bytes.h"
@@ -133,6 +134,7 @@ struct RankRun {
   std::vector<Segment> row;
   Lengths starts;
   std::string plan_json;
+  std::shared_ptr<HostArenas> arenas;
 };
 
 Difference run_rank(const Batch& batch,
@@ -142,6 +144,12 @@ Difference run_rank(const Batch& batch,
   auto world = std::make_shared<World>();
   world->communicator = make_c10d_communicator(group);
   world->attention = make_cpu_attention();
+  if (options.reach > 1) {
+    world->communicator->peers =
+        make_host_peers(run.arenas,
+                        *world->communicator,
+                        {.reach = options.reach, .fetch_nanoseconds = options.fetch_nanoseconds});
+  }
   const auto handle = add_program(std::make_shared<Program>(world, run.plan_json, options.heads));
   const auto input = [&](const Tensor& x) {
     return as_input(take(x, run.row, run.starts), options);
@@ -173,6 +181,9 @@ Difference run_rank(const Batch& batch,
   result.exchanges_backward = {world->communicator->exchanges - result.exchanges_forward[0]};
   result.bytes = {world->communicator->bytes};
   result.launches_backward = {world->attention->backward_launches};
+  if (const auto& peers = world->communicator->peers) {
+    result.arena_bytes = peers->capacity();
+  }
   const auto compare = [&](const Tensor& got, const Tensor& wanted) {
     return difference(got, take(wanted, run.row, run.starts), run.row);
   };
@@ -198,6 +209,7 @@ void merge(Difference& all, const Difference& rank) {
   };
   append(all.stash_bytes, rank.stash_bytes);
   append(all.stash_formula, rank.stash_formula);
+  all.arena_bytes = rank.arena_bytes;
 }
 
 }  // namespace
@@ -217,9 +229,10 @@ Difference run_plan(const Plan& plan, const RunOptions& options, const Reference
         reference.lengths.empty() ? lengths : reference.lengths,
         reference.window.value_or(options.window));
   const std::string text = to_json(plan).dump();
+  const auto arenas = make_host_arenas(plan.world);
   std::vector<Difference> ranks(static_cast<std::size_t>(plan.world));
   run_ranks(plan.world, [&](int rank, const std::string& group) {
-    const RankRun run{rank_row(round, rank), starts, text};
+    const RankRun run{rank_row(round, rank), starts, text, arenas};
     ranks[static_cast<std::size_t>(rank)] = run_rank(batch, run, options, group);
   });
   Difference all;

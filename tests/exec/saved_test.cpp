@@ -66,7 +66,7 @@ Counts launches(const Plan& plan, Predicate counts) {
   return result;
 }
 
-void expect_exact(const Plan& plan, const RunOptions& options = kCheckpointed) {
+void expect_exact_by(const Plan& plan, const RunOptions& options) {
   const Difference difference = run_plan(plan, options);
   EXPECT_LE(difference.out, kExact);
   EXPECT_LE(difference.dq, kExact);
@@ -80,6 +80,16 @@ void expect_exact(const Plan& plan, const RunOptions& options = kCheckpointed) {
   EXPECT_EQ(difference.launches_forward, launches(plan, redone));
   EXPECT_EQ(difference.launches_backward, launches(plan, all));
   EXPECT_EQ(difference.stash_bytes, difference.stash_formula);
+}
+
+// By collectives, by peer copies of every run of rows, and by both.
+void expect_exact(const Plan& plan, RunOptions options = kCheckpointed) {
+  expect_exact_by(plan, options);
+  options.reach = plan.sp_max;
+  expect_exact_by(plan, options);
+  options.reach = 2;
+  options.fetch_nanoseconds = 1'000'000'000;
+  expect_exact_by(plan, options);
 }
 
 Plan all_marked(Plan plan, Mark mark) {
