@@ -52,6 +52,9 @@ class AttentionKernel {
   // for the same kernel's backward.
   virtual at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) = 0;
 
+  // The dimension of its log-sum-exp along which rows lie; the other one is heads.
+  virtual std::int64_t lse_row_dimension() const { return 0; }
+
   // Writes the three gradients.
   virtual void backward(const AttentionInputs& inputs,
                         const at::Tensor& out,

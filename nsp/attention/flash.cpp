@@ -45,6 +45,8 @@ class FlashAttention final : public AttentionKernel {
     return lse;
   }
 
+  std::int64_t lse_row_dimension() const override { return 1; }
+
   void backward(const AttentionInputs& inputs,
                 const at::Tensor& out,
                 const at::Tensor& lse,

@@ -2,7 +2,10 @@
 // when a gradient is wanted, so that a compiler finds both, opaque, in its graphs.
 #include "nsp/exec/attention.h"
 
+#include <array>
+#include <fmt/format.h>
 #include <utility>
+#include <vector>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
@@ -27,6 +30,27 @@ auto find_op(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Schema>();
 }
 
+// Checkpointing keeps saved tensors by itself, without autograd's check that nobody changed them.
+std::vector<std::int64_t> versions(const variable_list& tensors) {
+  std::vector<std::int64_t> result;
+  for (const Tensor& tensor : tensors) {
+    result.push_back(tensor._version());
+  }
+  return result;
+}
+
+void expect_unchanged(const variable_list& saved, const std::vector<std::int64_t>& versions) {
+  constexpr std::array<const char*, 4> kNames = {"query", "key", "value", "output"};
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (saved[i]._version() > versions[i]) {
+      throw Error(fmt::format(
+          "nsp::attention: its {} has been modified by an inplace operation, but backward needs it "
+          "as it was; change a copy",
+          kNames[i]));
+    }
+  }
+}
+
 struct Attention : torch::autograd::Function<Attention> {
   static Tensor forward(AutogradContext* context,
                         const Tensor& q,
@@ -40,12 +64,15 @@ struct Attention : torch::autograd::Function<Attention> {
     const at::AutoDispatchBelowADInplaceOrView below;
     auto [out, kept] =
         op.call(q, k, v, std::move(handle), std::move(round), scale, std::move(window));
-    if (needs_rows(kept)) {
-      context->save_for_backward({q, k, v, out, kept});
-    } else {  // as many tensors: checkpointing counts them
-      const Tensor nothing = at::empty({0}, q.options());
-      context->save_for_backward({nothing, nothing, nothing, nothing, kept});
+    // As many tensors when nothing is needed: checkpointing counts them.
+    const Tensor nothing = needs_rows(kept) ? Tensor() : at::empty({0}, q.options());
+    variable_list saved = needs_rows(kept)
+                              ? variable_list{q, k, v, out, kept}
+                              : variable_list{nothing, nothing, nothing, nothing, kept};
+    if (made_by_forward(kept)) {
+      context->saved_data["versions"] = versions(saved);
     }
+    context->save_for_backward(std::move(saved));
     return out;
   }
 
@@ -56,6 +83,10 @@ struct Attention : torch::autograd::Function<Attention> {
           "nsp::attention has no second derivative: call backward without create_graph=True");
     }
     const variable_list saved = context->get_saved_variables();
+    if (const auto entry = context->saved_data.find("versions");
+        entry != context->saved_data.end()) {
+      expect_unchanged(saved, entry->second.toIntVector());
+    }
     // An output that the loss does not use arrives as zeros: the exchanges are issued all the same.
     auto [dq, dk, dv] = op.call(gradients[0], saved[0], saved[1], saved[2], saved[3], saved[4]);
     return {dq, dk, dv, {}, {}, {}, {}};

@@ -11,6 +11,7 @@
 #include "nsp/base/error.h"
 #include "nsp/exec/pass.h"
 #include "nsp/exec/program.h"
+#include "nsp/exec/stash.h"
 
 namespace nsp {
 namespace {
@@ -18,7 +19,8 @@ namespace {
 using at::Tensor;
 using Tensors = std::vector<Tensor>;
 
-constexpr std::ptrdiff_t kLayerTensors = 4;  // q, k, v, out come first in what a pass keeps
+constexpr std::size_t kLayerTensors = 4;  // q, k, v, out come first in what a pass keeps
+constexpr std::size_t kBlockTensors = 3;  // of a Saved
 
 struct Kept {
   Pass pass;
@@ -52,7 +54,28 @@ Pass make_pass(const Tensor& q,
                std::int64_t window) {
   Pass pass{.program = find_program(handle), .round = round, .scale = scale, .window = window};
   check_inputs(pass, q, k, v);
+  pass.stashed = take_stashed(pass);
   return pass;
+}
+
+// Inside a checkpointed region's first forward pass, what its marks name is stashed.
+Tensor run(const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v, Tensors& kept) {
+  Tensor out = run_forward(pass, q, k, v, kept);
+  if (records(pass)) {
+    std::vector<Saved> blocks;
+    for (std::size_t i = kLayerTensors; i < kept.size(); i += kBlockTensors) {
+      blocks.push_back({.qkv = kept[i], .out = kept[i + 1], .lse = kept[i + 2]});
+    }
+    stash_call(pass, out, blocks);
+  }
+  return out;
+}
+
+// Checkpointing compares the tensors that its two forward passes save: the first one says that it
+// needs rows where the recomputed one does.
+bool saves_rows(const Pass& pass, const Tensors& kept, const Tensor& q) {
+  return kept[0].is_same(q) ||
+         (records(pass) && reads_rows(*pass.program->round(pass.round).recomputed));
 }
 
 Tensor like(const Tensor& x) {
@@ -70,7 +93,7 @@ Tensor call_plain(const Tensor& q,
                   std::int64_t window) {
   const at::AutoDispatchBelowADInplaceOrView below;  // a graph's call may come from above
   Tensors kept;
-  return run_forward(make_pass(q, k, v, handle, round, scale, window), q, k, v, kept);
+  return run(make_pass(q, k, v, handle, round, scale, window), q, k, v, kept);
 }
 
 std::tuple<Tensor, Tensor> call_forward(const Tensor& q,
@@ -84,8 +107,8 @@ std::tuple<Tensor, Tensor> call_forward(const Tensor& q,
   auto kept =
       std::make_unique<Kept>(Kept{.pass = make_pass(q, k, v, handle, round, scale, window)});
   Tensors all;
-  Tensor out = run_forward(kept->pass, q, k, v, all);
-  kept->rows = all[0].is_same(q);
+  Tensor out = run(kept->pass, q, k, v, all);
+  kept->rows = saves_rows(kept->pass, all, q);
   kept->blocks.assign(all.begin() + kLayerTensors, all.end());
   return {std::move(out), as_tensor(std::move(kept), q)};
 }
@@ -112,6 +135,10 @@ std::tuple<Tensor, Tensor, Tensor> call_backward(const Tensor& dout,
 bool needs_rows(const Tensor& kept) {
   const Kept* const found = kept_in(kept);
   return found == nullptr || found->rows;
+}
+
+bool made_by_forward(const Tensor& kept) {
+  return kept_in(kept) != nullptr;
 }
 
 Tensor trace_plain(

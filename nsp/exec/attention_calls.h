@@ -44,6 +44,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> call_backward(const at::Tensor& d
                                                              const at::Tensor& kept);
 // True for tensors of a compiler's trace, which know nothing of the plan.
 bool needs_rows(const at::Tensor& kept);
+// False for tensors of a compiler's trace, and for copies.
+bool made_by_forward(const at::Tensor& kept);
 
 // The same for a compiler's trace: shapes and types only. Handle, round and window stay symbols
 // there, so one graph serves all plans.

@@ -6,6 +6,9 @@
 //   finish     waits for it, writes this rank's rows
 //
 // A backend is immutable: layers and threads share it. What belongs to one call is in its state.
+//
+// Where a plan marks placements to be saved, a second backend runs the recomputed forward pass and
+// its backward: it takes the marked rows of `out` from the stash and attends to the rest.
 #pragma once
 
 #include <memory>
@@ -16,6 +19,7 @@
 #include "nsp/comm/communicator.h"
 #include "nsp/exec/block.h"
 #include "nsp/exec/heads.h"
+#include "nsp/exec/parts.h"
 
 namespace nsp {
 
@@ -27,11 +31,14 @@ struct Saved {
   at::Tensor lse;
 };
 
+struct StashedBlock;  // nsp/exec/stash.h
+
 struct ForwardState {
   at::Tensor q, k, v;  // this block's rows
   at::Tensor out;      // this block's rows, to be written
   double scale = 1;
-  std::int64_t window = 0;  // of the kernel's launch; see AttentionInputs
+  std::int64_t window = 0;                // of the kernel's launch; see AttentionInputs
+  const StashedBlock* stashed = nullptr;  // in a recomputed pass
   Saved saved{};
   std::unique_ptr<Pending> pending{};
 };
@@ -42,6 +49,7 @@ struct BackwardState {
   at::Tensor q, k, v, out;  // this block's rows; undefined unless keeps_rows()
   double scale = 1;
   std::int64_t window = 0;
+  const StashedBlock* stashed = nullptr;  // of a recomputed pass
   Saved saved;
   at::Tensor computed;  // between compute and epilogue
   std::unique_ptr<Pending> pending;
@@ -79,5 +87,19 @@ std::unique_ptr<LevelBackend> make_ulysses(Block block,
                                            const HeadSplit& heads,
                                            Communicator& communicator,
                                            AttentionKernel& kernel);
+
+// The same for a recomputed pass of `whole`, the backend of that block. Saved of a state then holds
+// what backward needs of the parts that were not saved.
+std::unique_ptr<LevelBackend> make_saved_local(std::shared_ptr<const LevelBackend> whole,
+                                               const Parts& parts,
+                                               AttentionKernel& kernel);
+
+// Two exchanges forward if the level has anything to recompute, otherwise none. Backward has two:
+// with the rows of dout travel the saved rows of out, and those of q, k and v unless they are kept.
+std::unique_ptr<LevelBackend> make_saved_ulysses(std::shared_ptr<const LevelBackend> whole,
+                                                 const Parts& parts,
+                                                 const HeadSplit& heads,
+                                                 Communicator& communicator,
+                                                 AttentionKernel& kernel);
 
 }  // namespace nsp

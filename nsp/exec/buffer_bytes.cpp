@@ -13,7 +13,9 @@
 #include "nsp/exec/buffer_bytes.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "nsp/comm/pull_schedule.h"
@@ -146,7 +148,76 @@ StageBytes peer_bytes(
   return backward ? peer_backward(block, row, rest, stage) : peer_forward(block, row, stage);
 }
 
+// Backward of a recomputed pass brings operands of the saved parts: `received` bytes come and
+// `sent` go, by one all-to-all; they are merged with those of the rest. See saved_operands.h.
+StageBytes saved_backward_bytes(const Parts& parts, const Sizes& whole, Stage stage) {
+  const RowBytes row = whole.row;
+  const std::array<std::pair<const Block*, std::int64_t>, 3> sections = {
+      {{&parts.save_qkv, 2 * row.query},
+       {&parts.save, 2 * row.query + row.qkv},
+       {&parts.rest, row.query}}};
+  std::int64_t sent = 0, received = 0, largest = 0;
+  bool alone = false;  // one part has all rows: they are not put together anew
+  for (const auto& [block, bytes] : sections) {
+    sent += block->degree * block->tokens * bytes;
+    received += node_rows(*block) * bytes;
+    largest = std::max(largest, node_rows(*block) * bytes);
+    alone = alone || node_rows(*block) == whole.node;
+  }
+  const std::int64_t merged = whole.node * (2 * row.query + row.qkv);
+  const std::int64_t computed = whole.node * row.qkv;
+  switch (stage) {
+    case Stage::kPrologue:
+      return {sent + received, sent + received};
+    case Stage::kCompute:
+      return {
+          std::max({sent + received, received + merged + (alone ? 0 : largest), merged + computed}),
+          computed};
+    default:
+      return {};
+  }
+}
+
+// Nearly all saved: operands of all rows as they came, as one part in order of sources, and merged.
+std::int64_t saved_bound(const Sizes& whole) {
+  return 3 * whole.node * (2 * whole.row.query + whole.row.qkv);
+}
+
+// Of a block in a recomputed pass.
+StageBytes saved_bytes(const Parts& parts,
+                       const Block& whole,
+                       const Heads& heads,
+                       const ValueShape& value,
+                       Stage stage,
+                       bool backward) {
+  if (!backward) {
+    return parts.any_rest ? exchange_bytes(parts.rest, heads, value, stage, false) : StageBytes{};
+  }
+  const bool brings = stage == Stage::kPrologue || stage == Stage::kCompute;
+  return brings && whole.degree > 1
+             ? saved_backward_bytes(parts, sizes_of(whole, heads, value), stage)
+             : exchange_bytes(whole, heads, value, stage, true);
+}
+
+std::int64_t log_sum_exp_bytes(const ValueShape& value) {
+  return value.bytes == 8 ? 8 : 4;
+}
+
 }  // namespace
+
+std::int64_t stash_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; round.recomputed && i < round.blocks.size(); ++i) {
+    const Parts& parts = round.recomputed->parts[i];
+    const HeadSplit split = split_heads(heads, round.blocks[i]->block().degree);
+    const std::int64_t qkv = node_rows(parts.save_qkv);
+    const std::int64_t head = value.head_dim * value.bytes;
+    bytes += parts.saved_rows() * heads.query * head +
+             (qkv + node_rows(parts.save)) * split.query * log_sum_exp_bytes(value) +
+             qkv * (split.query + 2 * split.kv) * head;
+  }
+  return bytes;
+}
 
 StageBytes exchange_bytes(
     const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward) {
@@ -167,8 +238,11 @@ std::int64_t exchange_bytes(const ProgramRound& round,
   std::vector<std::int64_t> held(round.blocks.size(), 0);
   std::int64_t most = 0;
   const auto enter = [&](std::size_t block, Stage stage) {
+    const Block& whole = round.blocks[block]->block();
+    const bool saved = !round.parts.empty() && round.parts[block].any_saved;
     const StageBytes bytes =
-        exchange_bytes(round.blocks[block]->block(), heads, value, stage, backward);
+        saved ? saved_bytes(round.parts[block], whole, heads, value, stage, backward)
+              : exchange_bytes(whole, heads, value, stage, backward);
     held[block] = 0;
     most = std::max(most, std::accumulate(held.begin(), held.end(), bytes.peak));
     held[block] = bytes.after;
@@ -206,7 +280,8 @@ MemoryBound memory_bound(const AttentionKernel& kernel,
                          const ValueShape& value,
                          std::int64_t tokens,
                          std::int32_t sp_max,
-                         std::int32_t reach) {
+                         std::int32_t reach,
+                         bool saves) {
   MemoryBound bound;
   for (std::int32_t degree = 1; degree <= sp_max; degree *= 2) {
     const HeadSplit split = split_heads(heads, degree);
@@ -234,6 +309,10 @@ MemoryBound memory_bound(const AttentionKernel& kernel,
         bound.exchange_bytes = std::max(bound.exchange_bytes,
                                         exchange_bytes(block, heads, value, stage, backward).peak);
       }
+    }
+    if (saves && degree > 1) {
+      bound.exchange_bytes =
+          std::max(bound.exchange_bytes, saved_bound(sizes_of(block, heads, value)));
     }
   }
   return bound;

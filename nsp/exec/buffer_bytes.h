@@ -29,6 +29,10 @@ struct StageBytes {
 StageBytes exchange_bytes(
     const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward);
 
+// What this rank keeps of one layer from a checkpointed forward pass to its backward: out and
+// log-sum-exp of the round's saved placements (q, k and v too of those marked save_qkv).
+std::int64_t stash_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value);
+
 // Most that a pass over one round holds at once on this rank in exchange buffers, in its issue
 // order. Forward, with what it keeps for backward.
 std::int64_t exchange_bytes(const ProgramRound& round,
@@ -42,9 +46,9 @@ std::int64_t exchange_bytes(const ProgramRound& round,
 std::int64_t arena_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value);
 
 // The largest over all plans that give a rank at most `tokens` rows in a round: forward or
-// backward. Sequences are taken as long: each further one adds a row (pieces differ by one), and to
-// the workspace of a kernel that pads sequences its padding. Levels up to `reach` go by peer
-// copies.
+// backward; of plans with saved placements, too, if `saves`. Sequences are taken as long: each
+// further one adds a row (pieces differ by one), and to the workspace of a kernel that pads
+// sequences its padding. Levels up to `reach` go by peer copies.
 struct MemoryBound {
   std::int64_t exchange_bytes = 0;
   std::int64_t workspace_bytes = 0;
@@ -57,6 +61,7 @@ MemoryBound memory_bound(const AttentionKernel& kernel,
                          const ValueShape& value,
                          std::int64_t tokens,
                          std::int32_t sp_max,
-                         std::int32_t reach = 1);
+                         std::int32_t reach = 1,
+                         bool saves = false);
 
 }  // namespace nsp

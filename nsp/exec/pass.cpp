@@ -9,6 +9,7 @@
 
 #include "nsp/exec/buffer_bytes.h"
 #include "nsp/exec/range.h"
+#include "nsp/exec/stash.h"
 #include "nsp/exec/view.h"
 
 namespace nsp {
@@ -54,6 +55,15 @@ Progress& progress_of(const Pass& pass) {
   return pass.program->world().communicator->progress;
 }
 
+const ProgramRound& round_of(const Pass& pass) {
+  const ProgramRound& round = pass.program->round(pass.round);
+  return pass.stashed ? *round.recomputed : round;
+}
+
+const StashedBlock* stashed_of(const Pass& pass, std::size_t block) {
+  return pass.stashed ? &pass.stashed->blocks()[block] : nullptr;
+}
+
 // All ranks come here with the same round, so that all grow their arenas together.
 void reserve_arena(const Pass& pass, const ProgramRound& round, const Tensor& rows) {
   if (const auto& peers = pass.program->world().communicator->peers) {
@@ -62,32 +72,33 @@ void reserve_arena(const Pass& pass, const ProgramRound& round, const Tensor& ro
   }
 }
 
-bool keeps_rows(const ProgramRound& round) {
+}  // namespace
+
+bool reads_rows(const ProgramRound& round) {
   return std::ranges::any_of(round.blocks, [](const auto& block) { return block->keeps_rows(); });
 }
 
-}  // namespace
-
 Tensor run_forward(
     const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v, Tensors& kept) {
-  const ProgramRound& round = pass.program->round(pass.round);
+  const ProgramRound& round = round_of(pass);
   ++pass.program->attention_calls;
   ++pass.program->world().attention_calls;
   reserve_arena(pass, round, q);
   Tensor out = at::empty(q.sizes(), q.options());
   std::vector<ForwardState> states;
   states.reserve(round.blocks.size());
-  for (const auto& backend : round.blocks) {
-    const Block& block = backend->block();
+  for (std::size_t i = 0; i < round.blocks.size(); ++i) {
+    const Block& block = round.blocks[i]->block();
     states.push_back({.q = rows(q, block),
                       .k = rows(k, block),
                       .v = rows(v, block),
                       .out = rows(out, block),
                       .scale = pass.scale,
-                      .window = window_within(block, pass.window)});
+                      .window = window_within(block, pass.window),
+                      .stashed = stashed_of(pass, i)});
   }
   run(round, states, {progress_of(pass), pass.round, /*backward=*/false});
-  if (keeps_rows(round)) {
+  if (reads_rows(round)) {
     kept = {q, k, v, out};
   } else {
     kept.assign(4, at::empty({0}, q.options()));
@@ -99,7 +110,7 @@ Tensor run_forward(
 }
 
 Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) {
-  const ProgramRound& round = pass.program->round(pass.round);
+  const ProgramRound& round = round_of(pass);
   const std::int64_t kv_heads = pass.program->heads().kv;
   reserve_arena(pass, round, dout);
   const auto gradient = [&](std::int64_t heads) {
@@ -124,6 +135,7 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
     }
     state.scale = pass.scale;
     state.window = window_within(block, pass.window);
+    state.stashed = stashed_of(pass, i);
     state.saved = {.qkv = kept[4 + 3 * i], .out = kept[5 + 3 * i], .lse = kept[6 + 3 * i]};
   }
   run(round, states, {progress_of(pass), pass.round, /*backward=*/true});

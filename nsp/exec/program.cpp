@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "nsp/base/error.h"
+#include "nsp/exec/recomputed.h"
 #include "nsp/plan/check.h"
 #include "nsp/plan/issue_order.h"
 #include "nsp/plan/plan_json.h"
@@ -20,9 +21,6 @@ void check_supported(const Round& round) {
   for (const Placement& placement : round.placements) {
     if (placement.backend != Backend::kLocal && placement.backend != Backend::kUlysses) {
       bad_input("backend", name(placement.backend), "the executor has local and ulysses only");
-    }
-    if (placement.mark != Mark::kRecompute) {
-      bad_input("mark", name(placement.mark), "the executor has recompute only");
     }
   }
 }
@@ -102,6 +100,7 @@ ProgramRound make_round(World& world, const Round& round, const Heads& heads) {
   if (leaf_first > 0) {
     add_first_leaf(result, make_local(std::move(first), *world.attention));
   }
+  result.recomputed = make_recomputed(world, round, heads, result);
   return result;
 }
 
@@ -119,12 +118,20 @@ Registry& registry() {
 
 }  // namespace
 
+void StashBytes::add(std::int64_t bytes) {
+  const std::int64_t now = held += bytes;
+  std::int64_t before = most;
+  while (before < now && !most.compare_exchange_weak(before, now)) {
+  }
+}
+
 void World::reset_counters() {
   communicator->exchanges = 0;
   communicator->bytes = 0;
   attention->forward_launches = 0;
   attention->backward_launches = 0;
   attention_calls = 0;
+  stash.most = stash.held.load();
 }
 
 Program::Program(std::shared_ptr<World> world, std::string_view plan_json, const Heads& heads)

@@ -19,6 +19,14 @@
 
 namespace nsp {
 
+// Bytes that stashes hold now, and the most since the counters were reset.
+struct StashBytes {
+  std::atomic<std::int64_t> held = 0;
+  std::atomic<std::int64_t> most = 0;
+
+  void add(std::int64_t bytes);
+};
+
 // What the programs of one model share. Counters run over its life; reset them between
 // measurements.
 struct World {
@@ -26,6 +34,7 @@ struct World {
   std::unique_ptr<AttentionKernel> attention;
   std::unique_ptr<Watchdog> watchdog{};           // none: waits are the process group's to end
   std::atomic<std::int64_t> attention_calls = 0;  // forward passes of the operator
+  StashBytes stash{};
 
   void reset_counters();
 };
@@ -50,8 +59,13 @@ struct Step {
 struct ProgramRound {
   std::int64_t tokens = 0;  // rows of this rank, dummy token included
   // Exchanged levels root to leaf, then the leaf, then the part of it that runs first, if any.
-  std::vector<std::unique_ptr<LevelBackend>> blocks;
+  std::vector<std::shared_ptr<LevelBackend>> blocks;
   std::vector<Step> steps;  // equal on all ranks but for the first leaf part
+
+  // What runs instead in the recomputed forward pass of a checkpointed layer and in its backward,
+  // and, by block, what is saved for it; none where no placement of the round is marked.
+  std::unique_ptr<ProgramRound> recomputed{};
+  std::vector<Parts> parts{};  // of a recomputed round
 };
 
 // Immutable but for its counter; safe to share between threads.

@@ -42,6 +42,15 @@ at::Tensor RankHeads::packed(const at::Tensor& rows) const {
   return cut(rows, rows.size(1), shared() ? heads_.copies * rank : rank, rows.stride(0), rank);
 }
 
+at::Tensor RankHeads::packed(const at::Tensor& heads, const Columns& columns) const {
+  const std::int64_t d = heads.size(-1), rank = columns.rank * d;
+  return cut(part(heads, 0, columns.first, heads.size(0) - columns.first),
+             columns.heads,
+             shared() ? heads_.copies * rank : rank,
+             columns.row * d,
+             rank);
+}
+
 at::Tensor RankHeads::copies(const at::Tensor& rows) const {
   const at::Tensor ranks = packed(rows);
   const std::int64_t kv = degree_ * heads_.kv / heads_.copies, d = rows.size(2);

@@ -14,6 +14,14 @@
 
 namespace nsp {
 
+// `heads` columns of the rows of every rank, in memory (heads of all rows of all ranks, D).
+struct Columns {
+  std::int64_t first = 0;  // entry of the first rank's first row and column
+  std::int64_t heads = 1;
+  std::int64_t row = 1;   // entries from one row to the next
+  std::int64_t rank = 1;  // entries from one rank's part to the next
+};
+
 class RankHeads {
  public:
   RankHeads(std::int64_t tokens, std::int64_t degree, const HeadSplit& heads)
@@ -26,6 +34,8 @@ class RankHeads {
   at::Tensor kv(const at::Tensor& rows) const;
   // (k * t, heads, D), the rows of each rank in turn, as (ranks, t, heads, D).
   at::Tensor packed(const at::Tensor& rows) const;
+  // Columns of rows that are packed beside others: see Columns.
+  at::Tensor packed(const at::Tensor& heads, const Columns& columns) const;
   // (k * t, g, D) in the order of `packed` as (t, KV, copies, D).
   at::Tensor copies(const at::Tensor& rows) const;
 

@@ -5,6 +5,8 @@
 
 #include <ATen/ops/empty.h>
 
+#include "nsp/exec/copy_heads.h"
+
 namespace nsp {
 namespace {
 
@@ -31,6 +33,14 @@ at::Tensor RowPermutation::apply(const at::Tensor& rows) const {
   at::Tensor result = at::empty(rows.sizes(), rows.options());
   index_.gather(rows, result);
   return result;
+}
+
+void RowPermutation::apply_into(const at::Tensor& rows, const at::Tensor& to) const {
+  if (identity_) {
+    copy_heads(rows, to);
+  } else {
+    index_.gather(rows, to);
+  }
 }
 
 std::unique_ptr<Pending> RowPermutation::apply(std::unique_ptr<Pending> rows) const {

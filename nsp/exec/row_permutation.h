@@ -20,6 +20,8 @@ class RowPermutation {
   // Row i of the result is row order[i]; `rows` (T, heads, D), contiguous; uncopied when nothing
   // moves.
   at::Tensor apply(const at::Tensor& rows) const;
+  // The same into `to`, contiguous; `rows` may have any strides.
+  void apply_into(const at::Tensor& rows, const at::Tensor& to) const;
   // Gives what `rows` gives in this order. The permutation outlives it.
   std::unique_ptr<Pending> apply(std::unique_ptr<Pending> rows) const;
 

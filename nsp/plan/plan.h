@@ -51,7 +51,7 @@ struct LevelTransport {
 // Everything that execution depends on beside the placements; equal on all ranks.
 struct Schedule {
   std::vector<Issue> order{};
-  // By rank: so many of its leaf sequences, longest first, are a launch of their own at the head of
+  // By rank: so many of its leaf sequences, in row order, are a launch of their own at the head of
   // the compute queue, before anything in `order` (runs_first in layout.h); no exchange waits for
   // them.
   std::vector<std::int32_t> leaf_first{};

@@ -5,7 +5,8 @@
 //
 // begin waits for the layer's parameters, prologues for what begin or the dense part gives, dense
 // and end for every exchange before them. A placement marked save hands its output on, but backward
-// needs q, k, v and the output in head layout: they travel with the backward prologue's exchange.
+// needs q, k, v and the output in head layout: they travel with the backward prologue's exchange
+// (save_qkv: the output alone).
 // Attention begins with the leaves that run first; no exchange waits for them.
 #include "nsp/sim/stages.h"
 
@@ -136,11 +137,13 @@ void add_dense(Stage& stage, const RoundTimes& times, bool backward) {
   }
 }
 
-// Backward of placements marked save: their operands travel with the prologue.
+// Backward of saved placements: what is not kept in head layout travels with the prologue.
 Attention with_operands(const CostModel& model, const Round& round, std::int32_t world) {
   return attention_of(model, round, world, [](const Placement& placement, SequenceCost& cost) {
     if (placement.mark == Mark::kSave) {
       cost.prologue.backward += cost.prologue.forward + cost.epilogue.forward;
+    } else if (placement.mark == Mark::kSaveQkv) {
+      cost.prologue.backward += cost.epilogue.forward;
     }
     return true;
   });

@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nsp.checkpointing import checkpoint_contexts
     from nsp.compile import compile_layers
     from nsp.context import Context, init
     from nsp.data import Dataset, PlannedSteps
@@ -28,6 +29,7 @@ _HOME = {
     "plan": "nsp.planning",
     "Context": "nsp.context",
     "init": "nsp.context",
+    "checkpoint_contexts": "nsp.checkpointing",
     "compile_layers": "nsp.compile",
     "attach": "nsp.integrations.hugging_face",
     "Dataset": "nsp.data",
@@ -53,6 +55,7 @@ __all__ = [
     "Simulated",
     "Step",
     "attach",
+    "checkpoint_contexts",
     "compile_layers",
     "init",
     "loader",

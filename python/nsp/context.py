@@ -96,6 +96,7 @@ def init(
     profile: str | None = None,
     ranks_per_host: int | None = None,
     over_length: str = "error",
+    byte_budget: float = 0.0,
     self_check: bool = True,
     replicas: bool = False,
     timeout: timedelta = timedelta(minutes=10),
@@ -106,12 +107,14 @@ def init(
     mesh: 1-D DeviceMesh, ProcessGroup, or None for all ranks. config: a Hugging Face config, or a ModelShape
     as a dict. sp_max: largest degree, a power of two that divides the world and the heads. token_budget: most
     tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up). profile: a preset's
-    name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. replicas: allow a mesh that covers
-    only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the device's fastest;
-    flash has a deterministic backward). Inside a host rows travel by peer copies where all ranks can (see
-    nsp.transport; NSP_TRANSPORT forces collective or peer-copy). timeout: how long a rank waits for others in
-    nsp's own exchanges and agreements before its watchdog ends it with a sentence that names rank, step,
-    level and phase; a failure of one rank ends the others within seconds.
+    name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. byte_budget: GiB of attention
+    output that a rank saves of each checkpointed layer, so that backward need not attend again
+    (docs/memory.md; 0: all is recomputed; of no use to layers without checkpointing). replicas: allow a mesh
+    that covers only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the
+    device's fastest; flash has a deterministic backward). Inside a host rows travel by peer copies where all
+    ranks can (see nsp.transport; NSP_TRANSPORT forces collective or peer-copy). timeout: how long a rank
+    waits for others in nsp's own exchanges and agreements before its watchdog ends it with a sentence that
+    names rank, step, level and phase; a failure of one rank ends the others within seconds.
 
     ValueError: a bad argument, before any collective. RuntimeError: ranks with other settings, or a failed
     self-check.
@@ -139,6 +142,7 @@ def init(
         profile=profile,
         ranks_per_host=ranks_per_host,
         over_length=over_length,
+        byte_budget=byte_budget,
     )
     check_settings(settings)
     wanted()

@@ -125,6 +125,7 @@ class PlannedSteps:
             "planner": self.planner,
             "model": settings.model,
             "profile": settings.profile,
+            "byte_budget": settings.byte_budget,
         }
 
     def fingerprint(self, step: Step) -> dict[str, Any]:

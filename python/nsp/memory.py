@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -17,19 +17,22 @@ NCCL_BYTES = 580 << 20  # of one communicator, measured on H200 with NCCL 2.28; 
 @dataclass(frozen=True)
 class Memory:
     """Bytes of a rank: its communicator (estimate), the most that attention's workspace and exchange buffers
-    take in any plan within the token budget, and the arena that neighbours pull from.
+    take in any plan within the token budget, the arena that neighbours pull from, the most that checkpointed
+    layers save of attention together.
     """
 
     communicator: int
     workspace: int
     exchange: int
     arena: int = 0
+    saved: int = 0
 
     def __str__(self) -> str:
         return (
             f"memory of a rank beside the model's: communicator about {_text(self.communicator)}, attention "
             f"workspace up to {_text(self.workspace)}, exchange buffers up to {_text(self.exchange)}"
             + (f", arena about {_text(self.arena)}" if self.arena else "")
+            + (f", saved attention output up to {_text(self.saved)}" if self.saved else "")
         )
 
 
@@ -47,9 +50,19 @@ def memory(context: Context, token_budget: int, dtype: torch.dtype) -> Memory:
         shape["kv_heads"],
         shape["head_dim"],
         dtype.itemsize,
+        context.settings.byte_budget > 0,
     )
     nccl = context.device.type == "cuda" and dist.get_backend(context.group) == "nccl"
-    return Memory(NCCL_BYTES if nccl else 0, *bound)
+    saved = context.settings.byte_budget // _token_bytes(shape, shape["bytes_per_value"])  # tokens of a layer
+    saved *= shape["layers"] * _token_bytes(shape, dtype.itemsize)
+    workspace, exchange, arena = bound
+    return Memory(NCCL_BYTES if nccl else 0, workspace, exchange, arena, saved)
+
+
+def _token_bytes(shape: dict[str, Any], value_bytes: int) -> int:
+    """Of a saved token in one layer: its attention output and a log-sum-exp a head."""
+    count: int = shape["heads"] * (shape["head_dim"] * value_bytes + (8 if value_bytes == 8 else 4))
+    return count
 
 
 def _text(count: int) -> str:

@@ -15,15 +15,17 @@ class RowPlan:
     inputs, and `torch.compile` reads an object's integers without holding a graph to their values.
 
     handle: of the schedule, as the operator takes it.
+    saves: whether the round marks attention that a checkpointed layer does not run again.
     targets: labelled tokens of the whole step (all ranks, all rounds); None until a masked step's count is
     known.
     """
 
-    __slots__ = ("context", "handle", "round", "schedule", "targets")
+    __slots__ = ("context", "handle", "round", "saves", "schedule", "targets")
 
     def __init__(self, context: Context, schedule: Any, round: int, targets: int | None) -> None:
         self.context, self.schedule, self.round, self.targets = context, schedule, round, targets
         self.handle: int = schedule.handle
+        self.saves: bool = schedule.saves(round)
 
     def check_attached(self, module: torch.nn.Module) -> None:
         """ValueError unless `nsp.attach` gave this attention module to the plan's context."""

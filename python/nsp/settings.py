@@ -10,6 +10,7 @@ from typing import Any
 
 from nsp._native import core
 
+MOST_GIB = 2**32
 OVER_LENGTH = ("error", "skip", "truncate")
 
 
@@ -25,6 +26,7 @@ class Settings:
     profile: str
     over_length: str
     model: str
+    byte_budget: int = 0  # bytes of attention output that a rank saves of a checkpointed layer
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -43,8 +45,14 @@ def make_settings(
     profile: str | None = None,
     ranks_per_host: int | None = None,
     over_length: str = "error",
+    byte_budget: float = 0.0,
 ) -> Settings:
-    """Fills in the defaults. ValueError: a model that the executor cannot run."""
+    """Fills in the defaults; byte_budget in GiB. ValueError: a model that the executor cannot run."""
+    if not isinstance(byte_budget, (int, float)) or not 0 <= byte_budget < MOST_GIB:
+        raise ValueError(
+            f"byte_budget: {byte_budget!r} is not a size; give GiB of attention output to save of a layer, "
+            "from 0 (recompute all)"
+        )
     return Settings(
         world=world,
         sp_max=sp_max,
@@ -54,6 +62,7 @@ def make_settings(
         profile=profile or ("cpu-gloo" if device_type == "cpu" else "h200"),
         over_length=over_length,
         model=json.dumps(_shape(config), sort_keys=True),
+        byte_budget=int(byte_budget * 2**30),
     )
 
 

@@ -67,6 +67,8 @@ def make_model(args: argparse.Namespace, config: Any, context: Context) -> Any:
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if cuda else None
     nsp.shard(model.to(context.device).train(), mesh, mixed_precision=policy)
     nsp.attach(model, context)
+    if args.checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
     if compiled:
         nsp.compile_layers(model)
     return model
@@ -139,6 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "profile": args.profile,
             "token_budget": default_budget(args, world),
             "over_length": "truncate",
+            "byte_budget": args.byte_budget,
         }
         check_settings(make_settings(world, config, "cuda" if cuda else "cpu", **keywords))
         corpus = load_corpus(args.corpus, args.max_length)

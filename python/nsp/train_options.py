@@ -68,6 +68,18 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default=None,
         help="compile the decoder layers (on GPUs; not on CPUs, where compiling takes minutes)",
     )
+    add(
+        "--checkpointing",
+        action="store_true",
+        help="recompute decoder layers in backward instead of keeping what they hold",
+    )
+    add(
+        "--byte-budget",
+        type=float,
+        default=0.0,
+        metavar="GIB",
+        help="with --checkpointing: attention output that a rank saves of a layer, GiB (0: recompute all)",
+    )
     add("--check-only", action="store_true", help="say whether the options work, and stop")
     return check_options(parser.parse_args(arguments))
 
@@ -113,6 +125,10 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
         raise ValueError(
             f"--max-length: {args.max_length} is more than the {args.tokens_per_step} tokens of a "
             f"step; lower it"
+        )
+    if args.byte_budget != 0 and not args.checkpointing:
+        raise ValueError(
+            f"--byte-budget: {args.byte_budget} saves nothing without recomputation; add --checkpointing"
         )
     if args.trace is not None and args.trace_steps[0] >= args.steps:
         raise ValueError(

@@ -86,10 +86,6 @@ TEST(Program, RefusesPlansThatItCannotRun) {
     EXPECT_THROW(Program(world, to_json(plan).dump(), kHeads), BadInput);
     EXPECT_THROW(Program(world, "{", kHeads), BadInput);
     refuse(make_plan({.world = 4}, {{}}), kHeads, "plan.world 4: the process group has 2 ranks");
-    plan = two_rounds();
-    plan.rounds[0].placements[0].mark = Mark::kSave;
-    seal(plan);
-    refuse(plan, kHeads, "mark save");
     plan = make_plan({.world = 2, .token_budget = 3}, {{place(0, 4, {0, 1})}});
     EXPECT_THROW(Program(world, to_json(plan).dump(), kHeads), BadInput);
   });

@@ -12,9 +12,11 @@
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
+#include "../plan/random_marks.h"
 #include "../plan/random_plan.h"
 #include "nsp/attention/ragged.h"
 #include "nsp/exec/pass.h"
+#include "nsp/exec/stash.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/plan_json.h"
 #include "recorder.h"
@@ -71,6 +73,18 @@ struct Rank {
     return {meter->most - result, meter->held - result};
   }
 
+  // A forward pass whose marked outputs the thread's stash keeps.
+  void record() const {
+    const Tensor q = rows(heads.query), kv = rows(heads.kv);
+    std::vector<Tensor> kept;
+    const Tensor out = run_forward(pass, q, kv, kv, kept);
+    std::vector<Saved> blocks;
+    for (std::size_t i = 4; i < kept.size(); i += 3) {
+      blocks.push_back({.qkv = kept[i], .out = kept[i + 1], .lse = kept[i + 2]});
+    }
+    stash_call(pass, out, blocks);
+  }
+
   Measured backward(const std::vector<Tensor>& kept) const {
     const Tensor dout = rows(heads.query);
     const auto meter = std::make_shared<Meter>();
@@ -116,6 +130,36 @@ TEST(BufferBytes, EqualWhatTheExecutorAllocates) {
         exchanged += expect_formulas(Rank(index, plan, heads, plan.sp_max));  // runs
         exchanged += expect_formulas(Rank(index, plan, heads, plan.sp_max, kDearFetches));
       }
+    }
+  }
+  EXPECT_GT(exchanged, 0);
+}
+
+TEST(BufferBytes, EqualWhatARecomputedPassAllocates) {
+  std::int64_t exchanged = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Plan plan = with_random_marks(random_plan(seed), seed);
+    for (const std::int32_t index : {0, plan.world - 1}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", rank " << index);
+      Rank rank(index, plan, {.query = 32, .kv = 32});
+      if (!rank.round().recomputed) {
+        continue;
+      }
+      const ProgramRound& recomputed = *rank.round().recomputed;
+      const auto stash = std::make_shared<Stash>();
+      std::vector<Tensor> kept;
+      enter_stash(stash, StashUse::kRecord);
+      rank.record();
+      leave_stash();
+      enter_stash(stash, StashUse::kReplay);
+      rank.pass.stashed = take_stashed(rank.pass);
+      leave_stash();
+      rank.forward(kept);  // index tensors are made at the first use
+      rank.backward(kept);
+      kept.clear();
+      EXPECT_EQ(rank.forward(kept).most, exchange_bytes(recomputed, rank.heads, kValue, false));
+      EXPECT_EQ(rank.backward(kept).most, exchange_bytes(recomputed, rank.heads, kValue, true));
+      exchanged += exchange_bytes(recomputed, rank.heads, kValue, true);
     }
   }
   EXPECT_GT(exchanged, 0);
@@ -169,10 +213,17 @@ TEST(BufferBytes, NoPlanWithinTheBudgetNeedsMoreThanTheBound) {
       most = std::max(most, *std::ranges::max_element(tokens) + std::ssize(round.placements));
     }
     const MemoryBound bound = memory_bound(kernel, heads, kValue, most, plan.sp_max);
+    const MemoryBound saving = memory_bound(kernel, heads, kValue, most, plan.sp_max, true);
     const Rank rank(0, plan, heads);
+    const Rank marked(0, with_random_marks(plan, seed), heads);
     for (const bool backward : {false, true}) {
       EXPECT_LE(exchange_bytes(rank.round(), heads, kValue, backward), bound.exchange_bytes)
           << "seed " << seed;
+      if (marked.round().recomputed) {
+        EXPECT_LE(exchange_bytes(*marked.round().recomputed, heads, kValue, backward),
+                  saving.exchange_bytes)
+            << "seed " << seed;
+      }
     }
   }
 }

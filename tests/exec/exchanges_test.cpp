@@ -7,10 +7,13 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "../plan/random_marks.h"
 #include "../plan/random_plan.h"
 #include "nsp/base/random.h"
+#include "nsp/exec/attention_calls.h"
 #include "nsp/exec/pass.h"
 #include "nsp/exec/program.h"
+#include "nsp/exec/stash.h"
 #include "nsp/plan/check.h"
 #include "nsp/plan/issue_order.h"
 #include "nsp/plan/layout.h"
@@ -92,6 +95,42 @@ TEST(Exchanges, MatchForRandomPlansInEveryPermittedOrder) {
     worlds.insert(plan.world);
   }
   EXPECT_GE(worlds.size(), 5U);
+}
+
+// What one rank issues inside checkpointed layers: two forward passes, then backward.
+std::vector<Issued> issued_checkpointed(std::int32_t rank, const Plan& plan) {
+  std::vector<Issued> issued;
+  auto world = std::make_shared<World>();
+  world->communicator = std::make_unique<test::Recorder>(rank, plan.world, issued);
+  world->attention = std::make_unique<test::NoAttention>();
+  const auto handle = add_program(std::make_shared<Program>(world, to_json(plan).dump(), kHeads));
+  for (std::int64_t round = 0; round < std::ssize(plan.rounds); ++round) {
+    const std::int64_t tokens = find_program(handle)->round(round).tokens;
+    const at::Tensor q = at::zeros({tokens, kHeads.query, 1});
+    const at::Tensor kv = at::zeros({tokens, kHeads.kv, 1});
+    const auto stash = std::make_shared<Stash>();
+    for (const StashUse use : {StashUse::kRecord, StashUse::kReplay}) {
+      enter_stash(stash, use);
+      const auto [out, kept] = call_forward(q, kv, kv, handle, round, 1, 0);
+      leave_stash();
+      if (use == StashUse::kReplay) {
+        call_backward(out, q, kv, kv, out, kept);
+      }
+    }
+  }
+  release_program(handle);
+  return issued;
+}
+
+TEST(Exchanges, MatchInCheckpointedLayersForRandomMarks) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const Plan plan = shuffled(with_random_marks(random_plan(seed), seed), seed);
+    std::vector<std::vector<Issued>> ranks;
+    for (std::int32_t rank = 0; rank < plan.world; ++rank) {
+      ranks.push_back(issued_checkpointed(rank, plan));
+    }
+    EXPECT_EQ(test::find_mismatch(ranks), "") << "seed " << seed;
+  }
 }
 
 TEST(Exchanges, MovesEveryRowOfALevelAndNoOther) {

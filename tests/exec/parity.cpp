@@ -21,7 +21,9 @@
 #include "host_peers.h"
 #include "nsp/comm/c10d.h"
 #include "nsp/exec/attention.h"
+#include "nsp/exec/buffer_bytes.h"
 #include "nsp/exec/program.h"
+#include "nsp/exec/stash.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/plan_json.h"
 #include "thread_ranks.h"
@@ -155,13 +157,30 @@ Difference run_rank(const Batch& batch,
   const Tensor q = input(batch.q).requires_grad_();
   const Tensor k = input(batch.k).requires_grad_();
   const Tensor v = input(batch.v).requires_grad_();
-  const Tensor out = attention(q, k, v, handle, 0, batch.scale, options.window);
-  release_program(handle);  // backward holds the program
+  const auto attend = [&] { return attention(q, k, v, handle, 0, batch.scale, options.window); };
   Difference result;
+  const auto stash = std::make_shared<Stash>();
+  if (options.checkpointed) {
+    enter_stash(stash, StashUse::kRecord);
+    attend();
+    leave_stash();
+    result.stash_bytes = {world->stash.held};
+    result.stash_formula = {stash_bytes(
+        find_program(handle)->round(0), options.heads, {options.head_dim, q.element_size()})};
+    enter_stash(stash, StashUse::kReplay);
+    world->reset_counters();
+  }
+  const Tensor out = attend();
+  if (options.checkpointed) {
+    leave_stash();
+  }
+  release_program(handle);  // backward holds the program
   result.exchanges_forward = {world->communicator->exchanges};
+  result.launches_forward = {world->attention->forward_launches};
   torch::autograd::backward({out}, {input(batch.dout)});
   result.exchanges_backward = {world->communicator->exchanges - result.exchanges_forward[0]};
   result.bytes = {world->communicator->bytes};
+  result.launches_backward = {world->attention->backward_launches};
   if (const auto& peers = world->communicator->peers) {
     result.arena_bytes = peers->capacity();
   }
@@ -183,6 +202,13 @@ void merge(Difference& all, const Difference& rank) {
   all.exchanges_forward.push_back(rank.exchanges_forward[0]);
   all.exchanges_backward.push_back(rank.exchanges_backward[0]);
   all.bytes.push_back(rank.bytes[0]);
+  all.launches_forward.push_back(rank.launches_forward[0]);
+  all.launches_backward.push_back(rank.launches_backward[0]);
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(all.stash_bytes, rank.stash_bytes);
+  append(all.stash_formula, rank.stash_formula);
   all.arena_bytes = rank.arena_bytes;
 }
 

@@ -20,11 +20,14 @@ struct RunOptions {
   // q, k, v and the gradient of out as views of (heads, T, head_dim) memory, as models pass them.
   bool strided = false;
   std::int64_t window = 0;
+  // As inside a checkpointed layer: a first forward pass under a stash, then the one that counts.
+  bool checkpointed = false;
   std::int32_t reach = 1;  // levels up to it go by peer copies
   std::int64_t fetch_nanoseconds = 0;
 };
 
-// Worst absolute difference over all rows of all ranks; counters of each rank.
+// Worst absolute difference over all rows of all ranks; counters of each rank, without those of the
+// first forward pass of two.
 struct Difference {
   double out = 0;
   double dq = 0;
@@ -33,6 +36,10 @@ struct Difference {
   std::vector<std::int64_t> exchanges_forward;
   std::vector<std::int64_t> exchanges_backward;
   std::vector<std::int64_t> bytes;
+  std::vector<std::int64_t> launches_forward;
+  std::vector<std::int64_t> launches_backward;
+  std::vector<std::int64_t> stash_bytes;  // after the first forward pass
+  std::vector<std::int64_t> stash_formula;
   std::int64_t arena_bytes = 0;  // of peer copies, on every rank
 
   double worst() const;

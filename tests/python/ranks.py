@@ -11,6 +11,7 @@ from pathlib import Path
 import case_compile
 import case_misc
 import case_parity
+import case_stash
 import case_windows
 import torch
 import torch.distributed as dist
@@ -21,7 +22,7 @@ def main(out: str) -> None:
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     world, rank = dist.get_world_size(), dist.get_rank()
     results = {}
-    modules = (case_parity, case_misc, case_windows, case_compile)
+    modules = (case_parity, case_misc, case_windows, case_compile, case_stash)
     for name, case in [item for module in modules for item in module.cases(world).items()]:
         error, value = "", None
         try:

@@ -222,6 +222,8 @@ def test_two_models_in_one_process(context: nsp.Context) -> None:
         (["--head-dim", "3"], "--head-dim: 3"),
         (["--lr", "inf"], "--lr: inf"),
         (["--name", "a/b"], "--name: 'a/b'"),
+        (["--byte-budget", "1"], "--byte-budget: 1.0"),
+        (["--checkpointing", "--byte-budget", "-1"], "byte_budget: -1.0"),
     ],
 )
 def test_train_options_exit_with_2(
@@ -244,6 +246,8 @@ def test_things_that_are_no_model_or_config(context: nsp.Context) -> None:
         make_settings(2, {}, "cpu", sp_max=2)
     with pytest.raises(ValueError, match="sp_max: '2' is not an integer"):
         check_settings(make_settings(2, config(), "cpu", sp_max="2"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="byte_budget: '1' is not a size"):
+        make_settings(2, config(), "cpu", sp_max=2, byte_budget="1")  # type: ignore[arg-type]
 
 
 def test_an_empty_batch_is_a_valid_empty_plan() -> None:

@@ -39,7 +39,10 @@ def test_two_ranks_learn_a_folder(planner: str, tmp_path: Path, monkeypatch: pyt
     for i in range(40):
         (texts / f"{i}.txt").write_text("a long tail of words " * (1 + 40 // (i + 1)))
     monkeypatch.chdir(tmp_path)
-    more = ["--trace", "traced", "--trace-steps", "2:4"] if planner == "static:2" else []
+    more = {
+        "static:2": ["--trace", "traced", "--trace-steps", "2:4"],
+        "nsp": ["--checkpointing", "--byte-budget", "0.0001"],
+    }[planner]
     done = torchrun(
         2, "-m", "nsp.train", "--corpus", str(texts), "--planner", planner, "--name", "one", *OPTIONS, *more
     )
@@ -53,6 +56,7 @@ def test_two_ranks_learn_a_folder(planner: str, tmp_path: Path, monkeypatch: pyt
         assert all(set(line["degrees"]) == {"2"} for line in lines)
         check_trace(tmp_path / "traced" / "trace.json.gz")
     assert "exchange buffers up to" in done.stdout
+    assert ("saved attention output up to" in done.stdout) == (planner == "nsp")
 
 
 def check_trace(path: Path) -> None:

@@ -15,6 +15,7 @@ import torch
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from nsp.checkpointing import insert_stashes
 from nsp.context import Context
 from nsp.integrations.config_check import check_config, layer_window, model_shape
 from nsp.loss import linear_cross_entropy
@@ -48,12 +49,20 @@ def attention(
         nsp_plan.check_attached(module)
     window = keywords.get("sliding_window") or 0
     _check_call(module, query, attention_mask, dropout, window, keywords)
-    q_THD, k_TKD, v_TKD = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    q_THD, k_TKD, v_TKD = (_autocast(tensor)[0].transpose(0, 1) for tensor in (query, key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     out_THD = torch.ops.nsp.attention(
         q_THD, k_TKD, v_TKD, nsp_plan.handle, nsp_plan.round, float(scale), window
     )
     return out_THD[None], None
+
+
+def _autocast(tensor: torch.Tensor) -> torch.Tensor:
+    """As autocast treats torch's own attention: norms may have left q and k wider than v."""
+    kind = tensor.device.type
+    if torch.is_autocast_enabled(kind) and tensor.dtype != torch.float64:
+        return tensor.to(torch.get_autocast_dtype(kind))
+    return tensor
 
 
 def _check_call(
@@ -132,6 +141,8 @@ class _Attachment:
             _check_plain_inputs(given)
         else:
             _check_planned_inputs(given, model.config._attn_implementation)
+            if row.saves:
+                insert_stashes(model)
         self.row = row if given.get("labels") is not None else None
 
     def leave(self, model: Any, args: Any, keywords: dict[str, Any], output: Any) -> Any:

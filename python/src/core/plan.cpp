@@ -81,6 +81,36 @@ std::string make(std::int32_t world,
   return json_text(plan);
 }
 
+Mark mark_named(const std::string& text) {
+  for (const Mark mark : {Mark::kRecompute, Mark::kSave, Mark::kSaveQkv}) {
+    if (name(mark) == text) {
+      return mark;
+    }
+  }
+  bad_input("marks", "'" + text + "'", "must be recompute, save or save_qkv");
+}
+
+// Marks by round, then by placement in increasing order of sequence.
+std::string with_marks(const std::string& text,
+                       const std::vector<std::vector<std::string>>& marks) {
+  Plan plan = parse_plan(text);
+  if (marks.size() != plan.rounds.size()) {
+    bad_input("marks", marks.size(), "must be as many lists as the plan has rounds");
+  }
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    std::vector<Placement>& placements = plan.rounds[i].placements;
+    if (marks[i].size() != placements.size()) {
+      bad_input("marks", marks[i].size(), "must be as many as the round has placements");
+    }
+    for (std::size_t j = 0; j < placements.size(); ++j) {
+      placements[j].mark = mark_named(marks[i][j]);
+    }
+  }
+  seal(plan);
+  check(plan);
+  return json_text(plan);
+}
+
 // Everything but the placements: what a training loop looks at without paying for thousands of
 // them.
 py::dict header(const std::string& text) {
@@ -169,6 +199,14 @@ void bind_plan(py::module_& m) {
       "A checked plan of given (sequence, tokens, first_rank, degree), a list a round. "
       "leaf_first: of each round, how many of each rank's leaf sequences run first; the others then run "
       "after the levels.");
+  m.def(
+      "with_marks",
+      [](const std::string& plan, const std::vector<std::vector<std::string>>& marks) {
+        return py::bytes(with_marks(plan, marks));
+      },
+      py::arg("plan"),
+      py::arg("marks"),
+      "The plan with these marks (recompute, save, save_qkv), a list a round, by sequence.");
 }
 
 }  // namespace nsp

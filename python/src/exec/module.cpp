@@ -21,6 +21,7 @@
 #include "nsp/exec/attention.h"
 #include "nsp/exec/buffer_bytes.h"
 #include "nsp/exec/program.h"
+#include "nsp/exec/stash.h"
 
 namespace py = pybind11;
 
@@ -76,6 +77,8 @@ py::dict counters(const nsp::World& world) {
   result["forward_launches"] = world.attention->forward_launches.load();
   result["backward_launches"] = world.attention->backward_launches.load();
   result["attention_calls"] = world.attention_calls.load();
+  result["stash_bytes"] = world.stash.held.load();
+  result["stash_bytes_most"] = world.stash.most.load();
   return result;
 }
 
@@ -128,17 +131,19 @@ void bind_world(py::module_& module) {
              std::int64_t heads,
              std::int64_t kv_heads,
              std::int64_t head_dim,
-             std::int64_t value_bytes) {
+             std::int64_t value_bytes,
+             bool saves) {
             const nsp::MemoryBound bound = nsp::memory_bound(*world.attention,
                                                              {.query = heads, .kv = kv_heads},
                                                              {head_dim, value_bytes},
                                                              tokens,
                                                              sp_max,
-                                                             peer_reach(world));
+                                                             peer_reach(world),
+                                                             saves);
             return std::tuple(bound.workspace_bytes, bound.exchange_bytes, bound.arena_bytes);
           },
           "Bytes of workspace, exchange buffers and arena: the most of any plan with at most "
-          "`tokens` rows.")
+          "`tokens` rows, that saves attention output or not.")
       .def("use_peer_copies",
            &use_peer_copies,
            py::arg("group_name"),
@@ -215,6 +220,26 @@ void bind_schedule(py::module_& module) {
           py::arg("round"),
           "Rows of this rank in a round, the dummy token of an idle rank included.")
       .def(
+          "saves",
+          [](const Schedule& s, std::int64_t round) {
+            return s.program().round(round).recomputed != nullptr;
+          },
+          py::arg("round"),
+          "Whether the round marks placements, on any rank, whose attention is not recomputed.")
+      .def(
+          "stash_bytes",
+          [](const Schedule& s,
+             std::int64_t round,
+             std::int64_t head_dim,
+             std::int64_t value_bytes) {
+            const nsp::Program& program = s.program();
+            return nsp::stash_bytes(program.round(round), program.heads(), {head_dim, value_bytes});
+          },
+          py::arg("round"),
+          py::arg("head_dim"),
+          py::arg("value_bytes"),
+          "Bytes that this rank keeps of one checkpointed layer from forward to backward.")
+      .def(
           "exchange_bytes",
           [](const Schedule& s,
              std::int64_t round,
@@ -230,6 +255,29 @@ void bind_schedule(py::module_& module) {
           py::arg("value_bytes"),
           py::arg("backward"),
           "Most bytes of exchange buffers at once; forward, with what is kept for backward.");
+}
+
+void bind_stash(py::module_& module) {
+  using nsp::Stash;
+  py::class_<Stash, std::shared_ptr<Stash>>(
+      module,
+      "Stash",
+      "What one checkpointed region keeps of its attention; see nsp.checkpointing.")
+      .def(py::init<>())
+      .def(
+          "record",
+          [](std::shared_ptr<Stash> stash) {
+            nsp::enter_stash(std::move(stash), nsp::StashUse::kRecord);
+          },
+          "Enters it on this thread for the forward pass.")
+      .def(
+          "replay",
+          [](std::shared_ptr<Stash> stash) {
+            nsp::enter_stash(std::move(stash), nsp::StashUse::kReplay);
+          },
+          "Enters it on this thread for the recomputed forward pass.")
+      .def_static("leave", &nsp::leave_stash, "Leaves what this thread entered last.")
+      .def_property_readonly("bytes", &Stash::bytes);
 }
 
 // One attention kernel by itself, for tests and benchmarks.
@@ -299,6 +347,7 @@ PYBIND11_MODULE(_exec, module) {
   module.attr("peer_copies") = nsp::has_peer_copies();
   bind_world(module);
   bind_schedule(module);
+  bind_stash(module);
   bind_kernel(module);
   module.def("write_error_file",
              &nsp::write_error_file,

@@ -1,0 +1,126 @@
+#include "nsp/exec/stash.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ops/empty.h>
+
+#include "nsp/base/error.h"
+#include "nsp/exec/view.h"
+
+namespace nsp {
+namespace {
+
+using at::Tensor;
+
+struct Scope {
+  std::shared_ptr<Stash> stash;
+  StashUse use = StashUse::kRecord;
+  std::size_t next = 0;  // call to replay
+};
+
+std::vector<Scope>& scopes() {
+  thread_local std::vector<Scope> stack;
+  return stack;
+}
+
+bool saves(const Pass& pass) {
+  return pass.program->round(pass.round).recomputed != nullptr;
+}
+
+bool same_call(const Pass& a, const Pass& b) {
+  return a.program == b.program && a.round == b.round && a.scale == b.scale && a.window == b.window;
+}
+
+// Rows [0, count) along `dim` in memory of their own, so that what is not saved can go.
+Tensor kept(const Tensor& x, std::int64_t dim, std::int64_t begin, std::int64_t count) {
+  return count == 0 ? at::empty({0}, x.options()) : part(x, dim, begin, count).clone();
+}
+
+}  // namespace
+
+StashedCall::StashedCall(Pass pass, std::vector<StashedBlock> blocks)
+    : pass_(std::move(pass)), blocks_(std::move(blocks)) {
+  for (const StashedBlock& block : blocks_) {
+    for (const Tensor& tensor : {block.out, block.lse, block.qkv}) {
+      bytes_ += static_cast<std::int64_t>(tensor.nbytes());
+    }
+  }
+  pass_.program->world().stash.add(bytes_);
+}
+
+StashedCall::~StashedCall() {
+  pass_.program->world().stash.add(-bytes_);
+}
+
+void Stash::clear() {
+  const std::scoped_lock lock(mutex_);
+  calls_.clear();
+}
+
+void Stash::add(std::shared_ptr<const StashedCall> call) {
+  const std::scoped_lock lock(mutex_);
+  calls_.push_back(std::move(call));
+}
+
+std::shared_ptr<const StashedCall> Stash::at(std::size_t index) const {
+  const std::scoped_lock lock(mutex_);
+  return index < calls_.size() ? calls_[index] : nullptr;
+}
+
+std::int64_t Stash::bytes() const {
+  const std::scoped_lock lock(mutex_);
+  std::int64_t sum = 0;
+  for (const auto& call : calls_) {
+    sum += call->bytes();
+  }
+  return sum;
+}
+
+void enter_stash(std::shared_ptr<Stash> stash, StashUse use) {
+  if (use == StashUse::kRecord) {
+    stash->clear();
+  }
+  scopes().push_back({.stash = std::move(stash), .use = use});
+}
+
+void leave_stash() {
+  if (scopes().empty()) {
+    throw Error("a stash is left on a thread that entered none");
+  }
+  scopes().pop_back();
+}
+
+bool records(const Pass& pass) {
+  return !scopes().empty() && scopes().back().use == StashUse::kRecord && saves(pass);
+}
+
+void stash_call(const Pass& pass, const Tensor& out, const std::vector<Saved>& blocks) {
+  const ProgramRound& round = *pass.program->round(pass.round).recomputed;
+  const std::int64_t lse_rows = pass.program->world().attention->lse_row_dimension();
+  std::vector<StashedBlock> stashed;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const Parts& parts = round.parts[i];
+    const std::int64_t qkv = node_rows(parts.save_qkv);
+    stashed.push_back({.out = kept(out, 0, round.blocks[i]->block().begin, parts.saved_rows()),
+                       .lse = kept(blocks[i].lse, lse_rows, 0, qkv + node_rows(parts.save)),
+                       .qkv = kept(blocks[i].qkv, 0, 0, qkv)});
+  }
+  scopes().back().stash->add(std::make_shared<const StashedCall>(pass, std::move(stashed)));
+}
+
+std::shared_ptr<const StashedCall> take_stashed(const Pass& pass) {
+  if (scopes().empty() || scopes().back().use != StashUse::kReplay || !saves(pass)) {
+    return nullptr;
+  }
+  Scope& scope = scopes().back();
+  std::shared_ptr<const StashedCall> call = scope.stash->at(scope.next++);
+  if (!call || !same_call(call->pass(), pass)) {
+    throw Error(
+        "nsp::attention: the recomputed forward pass calls it otherwise than the first one did; "
+        "a checkpointed layer must run the same calls in the same order again");
+  }
+  return call;
+}
+
+}  // namespace nsp

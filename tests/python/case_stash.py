@@ -1,0 +1,506 @@
+"""Recomputation by marks under FSDP2 next to one process in float64; what is launched, exchanged and held."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from case_misc import resident_bytes
+from case_parity import Case, context, make_steps, plans, relative
+from nsp._native import core
+from nsp.memory import memory
+from small_model import LAYERS, Samples, config, make_model, reference
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+from transformers import AutoModelForCausalLM
+
+import nsp
+
+LENGTHS = (61, 3, 17, 1, 29, 8, 2, 40, 11)
+PLAIN = {"use_reentrant": False}
+
+
+def fresh(world: int, kwargs: dict[str, Any] | None = PLAIN, **switch: Any) -> Any:
+    """A model of its own, sharded and attached, with checkpointing unless kwargs is None."""
+    model = nsp.shard(make_model(), dist.device_mesh.init_device_mesh("cpu", (world,)))
+    nsp.attach(model, context(world, 8, 2))
+    if kwargs is not None:
+        model.gradient_checkpointing_enable(kwargs, **switch)
+    return model
+
+
+def marked(data: bytes, choose: Callable[[int, dict[str, Any]], str]) -> bytes:
+    """The plan with the mark that `choose` gives to each placement of a round, dearest first."""
+    rounds = [r["placements"] for r in json.loads(data)["rounds"]]
+    marks: list[list[str]] = []
+    for placements in rounds:
+        dearest = sorted(placements, key=lambda p: (-p["tokens"], p["sequence"]))
+        chosen = {p["sequence"]: choose(i, p) for i, p in enumerate(dearest)}
+        marks.append([chosen[p["sequence"]] for p in placements])
+    result: bytes = core().with_marks(data, marks)
+    return result
+
+
+BUDGETS: dict[str, Callable[[int, dict[str, Any]], str]] = {
+    "0": lambda i, p: "recompute",
+    "tiny": lambda i, p: "save" if i == 0 else "recompute",
+    "half": lambda i, p: "save" if i < len(LENGTHS) // 2 else "recompute",
+    "every other": lambda i, p: "save" if i % 2 else "recompute",
+    "all but leaves": lambda i, p: "save" if p["degree"] > 1 else "recompute",
+    "unlimited": lambda i, p: "save",
+    "all three": lambda i, p: ("save", "recompute", "save_qkv")[i % 3],
+}
+
+
+def make_step(world: int, name: str, budget: str) -> tuple[nsp.Step, Any]:
+    case = Case(world, LENGTHS, world)
+    steps, samples = make_steps(case)
+    given = plans(case, [samples.lengths[i] for i in steps.samples(0)])[name]
+    assert given is not None
+    steps.given = marked(given, BUDGETS[budget])
+    return steps[0], samples
+
+
+def run(model: Any, step: nsp.Step, before_backward: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Loss and gradients of a step, and what this rank counted in forward and in backward."""
+    world = step.rounds[0].plan.context.world
+    model.zero_grad()
+    total = torch.zeros((), dtype=torch.float64)
+    counters = {"forward": dict.fromkeys(world.counters(), 0), "backward": dict.fromkeys(world.counters(), 0)}
+    kept = []
+
+    def count(phase: str) -> None:
+        for name, value in world.counters().items():
+            counters[phase][name] += value
+        world.reset_counters()
+
+    world.reset_counters()
+    for row in step.rounds:
+        loss = model(**row.inputs).loss
+        kept.append(world.counters()["stash_bytes"])
+        count("forward")
+        before_backward()
+        loss.backward()
+        total += loss.detach().double()
+        del loss
+        count("backward")
+    dist.all_reduce(total)
+    return {
+        "loss": total.item() / dist.get_world_size(),
+        "grads": {n: p.grad.full_tensor() for n, p in model.named_parameters() if p.grad is not None},
+        "counters": counters,
+        "kept": kept,
+        "held": world.counters()["stash_bytes"],
+    }
+
+
+def errors(got: dict[str, Any], samples: Any) -> float:
+    loss, grads = reference(make_model(), samples)
+    return max(abs(got["loss"] - loss) / loss, relative(got["grads"], {n: grads[n] for n in got["grads"]}))
+
+
+def expected(step: nsp.Step, layers: int = LAYERS) -> dict[str, int]:
+    """What the marks say of this rank's backward pass when `layers` are checkpointed."""
+    rank = dist.get_rank()
+    launches = exchanges = calls = 0
+    for row, placements in zip(step.rounds, step.plan.rounds, strict=True):
+        mine = [p for p in placements if p.first_rank <= rank < p.first_rank + p.degree]
+        rest = [p for p in mine if p.mark == "recompute"]
+        launches += len(rest) + (row.tokens == 0)  # and the dummy token
+        exchanges += 2 * len({p.degree for p in placements if p.mark == "recompute"} - {1})
+        calls += 1
+    all_exchanges = sum(2 * len({p.degree for p in r} - {1}) for r in step.plan.rounds)
+    return {
+        "forward_launches": layers * launches,
+        "exchanges": layers * exchanges + LAYERS * all_exchanges,
+        "attention_calls": layers * calls,
+    }
+
+
+def gathered(value: Any) -> list[Any]:
+    values: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
+
+
+def budgets() -> dict[str, Any]:
+    """Every budget over three kinds of plan: errors; whether counts and held bytes are the marks'."""
+    model, found = fresh(4), {}
+    for name in ("degree 4", "mixed a", "two rounds"):
+        for budget in BUDGETS:
+            step, samples = make_step(4, name, budget)
+            got = run(model, step)
+            counted = got["counters"]["backward"]
+            wanted = expected(step)
+            formula = [LAYERS * row.plan.schedule.stash_bytes(row.plan.round, 8, 8) for row in step.rounds]
+            found[f"{name}, {budget}"] = {
+                "error": errors(got, samples) if dist.get_rank() == 0 else 0.0,
+                "counted": gathered({n: counted[n] for n in wanted}),
+                "wanted": gathered(wanted),
+                "kept": gathered(got["kept"]),
+                "formula": gathered(formula),
+                "held": gathered(got["held"]),
+            }
+    return found
+
+
+def planner_budget() -> dict[str, Any]:
+    """Marks of the planner's own, from a budget in GiB of a context."""
+    model = nsp.shard(make_model(), dist.device_mesh.init_device_mesh("cpu", (2,)))
+    budget = 8 * 60 * (8 * 2 + 4) / 2**30  # of 60 tokens: 8 heads of 8 values of 2 bytes, and a float
+    ctx = nsp.init(None, model.config, sp_max=2, byte_budget=budget)
+    nsp.attach(model, ctx)
+    model.gradient_checkpointing_enable(PLAIN)
+    samples = Samples(list(LENGTHS))
+    step = nsp.PlannedSteps(samples, ctx, sum(LENGTHS))[0]
+    got = run(model, step)
+    saved = [p.tokens / p.degree for r in step.plan.rounds for p in r if p.mark == "save"]
+    report = str(memory(ctx, 100, torch.bfloat16))
+    ctx.close()
+    return {
+        "error": errors(got, samples),
+        "saved": len(saved),
+        "placements": sum(len(r) for r in step.plan.rounds),
+        "report": report,
+        "counted": {n: got["counters"]["backward"][n] for n in expected(step)} == expected(step),
+    }
+
+
+def switches() -> dict[str, Any]:
+    """Layers that are checkpointed in part or not at all, or with contexts of the user's own."""
+    found = {}
+    step, samples = make_step(2, "mixed b", "half")
+
+    def put(name: str, model: Any, layers: int) -> None:
+        got = run(model, step)
+        wanted, counted = expected(step, layers), got["counters"]["backward"]
+        kept = layers * step.rounds[0].plan.schedule.stash_bytes(0, 8, 8)
+        found[name] = {
+            "error": errors(got, samples),
+            "counted": gathered({n: counted[n] for n in wanted}) == gathered(wanted),
+            "kept": got["kept"] == [kept],
+            "held": got["held"],
+        }
+
+    put("none", fresh(2, None), 0)
+    put("every second layer", fresh(2, every_n_layers=2), (LAYERS + 1) // 2)
+    put("offloaded inputs", fresh(2, offload=True), LAYERS)
+    put("without early stop", without_early_stop(fresh(2)), LAYERS)
+    model = fresh(2)
+    put("switched on", model, LAYERS)
+    model.gradient_checkpointing_disable()
+    put("and off", model, 0)
+    model.gradient_checkpointing_enable(PLAIN)
+    put("and on again", model, LAYERS)
+    entered = Entered()
+    put("own contexts", fresh(2, {**PLAIN, "context_fn": entered.contexts}), LAYERS)
+    found["own contexts"]["entered"] = entered.count
+    put("own selection", fresh(2, {**PLAIN, "context_fn": selective}), LAYERS)
+    return found
+
+
+def without_early_stop(model: Any) -> Any:
+    plain = checkpoint
+
+    def whole(*args: Any, **keywords: Any) -> Any:
+        with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+            return plain(*args, **keywords)
+
+    for module in model.modules():
+        if hasattr(module, "gradient_checkpointing"):
+            module._gradient_checkpointing_func = functools.partial(whole, use_reentrant=False)
+    return model
+
+
+class Entered:
+    """Counts the contexts that checkpointing enters."""
+
+    def __init__(self) -> None:
+        self.count = [0, 0]
+
+    def contexts(self) -> tuple[Any, Any]:
+        return self.counting(0), self.counting(1)
+
+    @contextlib.contextmanager
+    def counting(self, index: int) -> Iterator[None]:
+        self.count[index] += 1
+        yield
+
+
+def selective() -> tuple[Any, Any]:
+    """The results of matrix products are kept, all else is computed again."""
+
+    def policy(ctx: Any, op: Any, *args: Any, **keywords: Any) -> CheckpointPolicy:
+        save = op is torch.ops.aten.mm.default
+        return CheckpointPolicy.MUST_SAVE if save else CheckpointPolicy.PREFER_RECOMPUTE
+
+    contexts: tuple[Any, Any] = create_selective_checkpoint_contexts(policy)
+    return contexts
+
+
+def loops() -> dict[str, Any]:
+    """What training loops do: threads, two backward passes, evaluation, frozen parts, two models."""
+    found: dict[str, Any] = {}
+    step, samples = make_step(2, "mixed a", "half")
+    (row,) = step.rounds
+    world = row.plan.context.world
+    wanted = expected(step)
+    held = lambda: world.counters()["stash_bytes"]  # noqa: E731
+    model = fresh(2)
+    gc.disable()  # the graph alone decides how long a stash lives
+
+    def backward_elsewhere() -> None:
+        loss = model(**row.inputs).loss
+        thread = threading.Thread(target=loss.backward)
+        thread.start()
+        thread.join()
+
+    model.zero_grad()
+    backward_elsewhere()
+    found["thread"] = [grads_error(model, samples), held()]
+
+    model.zero_grad()
+    loss = model(**row.inputs).loss
+    loss.backward(retain_graph=True)
+    between = held()
+    world.reset_counters()
+    loss.backward()
+    del loss
+    counted = world.counters()
+    found["twice"] = [grads_error(model, samples, 2.0), held()]
+    found["twice counts"] = [between > 0, all(counted[n] == wanted[n] for n in wanted)]
+
+    model.zero_grad()
+    loss = model(**row.inputs).loss
+    forward_only = held()
+    del loss
+    with torch.no_grad():
+        model(**row.inputs)
+    found["evaluation"] = [forward_only > 0, held()]
+
+    other = fresh(2)
+    one, two = model(**row.inputs).loss, other(**row.inputs).loss
+    one.backward()
+    two.backward()
+    del one, two
+    found["two models"] = [
+        max(grads_error(model, samples), grads_error(other, samples)),
+        held(),
+    ]
+    gc.enable()
+    return found
+
+
+def grads_error(model: Any, samples: Any, times: float = 1.0) -> float:
+    _, grads = reference(make_model(), samples)
+    got = {n: p.grad.full_tensor() / times for n, p in model.named_parameters() if p.grad is not None}
+    return relative(got, {n: grads[n] for n in got})
+
+
+def frozen() -> dict[str, Any]:
+    """Only some parameters learn: those of the second layer's query, all but the first layer, the experts."""
+    found = {}
+    for name, learns in {
+        "one query": lambda n: "layers.1.self_attn.q_proj" in n,
+        "values only": lambda n: "v_proj" in n,
+        "after the first layer": lambda n: "layers.0." not in n and "embed" not in n,
+        "experts": lambda n: "experts" in n,
+    }.items():
+        for budget in ("half", "unlimited"):
+            step, samples = make_step(2, "mixed b", budget)
+            model = make_model()
+            for parameter_name, parameter in model.named_parameters():
+                parameter.requires_grad_(learns(parameter_name))
+            nsp.attach(model, context(2, 8, 2))
+            model.gradient_checkpointing_enable(PLAIN)
+            model.disable_input_require_grads()
+            loss = model(**step.rounds[0].inputs).loss
+            loss.backward()
+            del loss
+            _, grads = reference(make_model(), samples)
+            got = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+            for grad in got.values():
+                dist.all_reduce(
+                    grad, op=dist.ReduceOp.AVG if dist.get_backend() == "nccl" else dist.ReduceOp.SUM
+                )
+                grad /= dist.get_world_size()
+            held = step.rounds[0].plan.context.world.counters()["stash_bytes"]
+            found[f"{name}, {budget}"] = [len(got), relative(got, {n: grads[n] for n in got}), held]
+    return found
+
+
+def narrow() -> dict[str, Any]:
+    """Autocast to bfloat16 inside autocast to float16: bitwise as without marks."""
+    grads = []
+    for budget in ("0", "half", "unlimited"):
+        step, _ = make_step(2, "mixed b", budget)
+        torch.manual_seed(7)
+        model = AutoModelForCausalLM.from_config(config(), experts_implementation="eager").train()
+        nsp.attach(nsp.shard(model, dist.device_mesh.init_device_mesh("cpu", (2,))), context(2, 8, 2))
+        model.gradient_checkpointing_enable(PLAIN)
+        with torch.autocast("cpu", dtype=torch.float16), torch.autocast("cpu", dtype=torch.bfloat16):
+            grads.append(run(model, step)["grads"])
+    return {
+        "half": all(torch.equal(grads[0][n], grads[1][n]) for n in grads[0]),
+        "unlimited": all(torch.equal(grads[0][n], grads[2][n]) for n in grads[0]),
+    }
+
+
+def faults() -> dict[str, Any]:
+    """Errors in the middle, edits in place, checkpointing of the other kind: what is said and held."""
+    found: dict[str, Any] = {}
+    step, samples = make_step(2, "mixed a", "half")
+    (row,) = step.rounds
+    held = lambda: row.plan.context.world.counters()["stash_bytes"]  # noqa: E731
+    model = fresh(2)
+
+    def message(action: Callable[[], Any]) -> str:
+        try:
+            action()
+        except (RuntimeError, ValueError) as error:
+            return str(error)
+        return ""
+
+    def backward() -> None:
+        model(**row.inputs).loss.backward()
+
+    layer = model.model.layers[1]
+    handle = layer.mlp.register_forward_hook(lambda *_: (_ for _ in ()).throw(ValueError("broken")))
+    text = message(lambda: model(**row.inputs))
+    gc.collect()
+    found["forward"] = [text, held()]
+    handle.remove()
+    for module in model.modules():  # FSDP's states are those of an interrupted step
+        if hasattr(module, "reshard"):
+            module.reshard()
+
+    model = fresh(2)
+    calls = []
+
+    def second_time(*_: Any) -> None:
+        calls.append(0)
+        if len(calls) == 2:
+            raise ValueError("broken again")
+
+    handle = model.model.layers[0].mlp.register_forward_pre_hook(second_time)
+    text = message(backward)
+    gc.collect()
+    found["recomputation"] = [text, held()]
+    handle.remove()
+
+    for budget in ("0", "half", "unlimited"):
+        (row,) = make_step(2, "mixed a", budget)[0].rounds
+        model = fresh(2)
+        for decoder_layer in model.model.layers:
+            decoder_layer.self_attn.o_proj.register_forward_pre_hook(double_in_place)
+        text = message(backward_of(model, row))
+        gc.collect()
+        found[f"edit, {budget}"] = [text, held()]
+
+    model = fresh(2, {"use_reentrant": True})
+    found["reentrant"] = [message(backward_of(model, row)), held()]
+    return found
+
+
+def double_in_place(module: Any, args: tuple[torch.Tensor]) -> None:
+    args[0].mul_(2)
+
+
+def backward_of(model: Any, row: nsp.Row) -> Callable[[], None]:
+    return lambda: model(**row.inputs).loss.backward()
+
+
+def own_checkpoints() -> dict[str, Any]:
+    """Layers checkpointed by the user's own calls, with nsp.checkpoint_contexts, and by torch's wrapper."""
+    step, samples = make_step(2, "mixed b", "half")
+    model = fresh(2, None)
+    for layer in model.model.layers:
+        plain = layer.forward
+        layer.forward = functools.partial(
+            checkpoint, plain, use_reentrant=False, context_fn=nsp.checkpoint_contexts
+        )
+    found = {}
+    for name, checkpointed in {"by hand": model, "wrapped": wrapped()}.items():
+        got = run(checkpointed, step)
+        wanted, counted = expected(step), got["counters"]["backward"]
+        found[name] = {
+            "error": relative(unwrapped(got["grads"]), reference(make_model(), samples)[1]),
+            "counted": all(counted[n] == wanted[n] for n in wanted),
+        }
+    return found
+
+
+def wrapped() -> Any:
+    """Layers in torch's checkpoint_wrapper."""
+    model = make_model()
+    layers = model.model.layers
+    for index, layer in enumerate(layers):
+        layers[index] = checkpoint_wrapper(layer)
+    nsp.attach(nsp.shard(model, dist.device_mesh.init_device_mesh("cpu", (2,))), context(2, 8, 2))
+    return model
+
+
+def unwrapped(grads: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name.replace("_checkpoint_wrapped_module.", ""): grad for name, grad in grads.items()}
+
+
+def compiled() -> dict[str, Any]:
+    """Compiled layers inside checkpointing, over changing marks."""
+    model = make_model(experts="batched_mm")
+    nsp.compile_layers(model, backend="aot_eager")
+    nsp.shard(model, dist.device_mesh.init_device_mesh("cpu", (2,)))
+    nsp.attach(model, context(2, 8, 2))
+    model.gradient_checkpointing_enable(PLAIN)
+    found = {}
+    for budget in ("0", "half", "all three", "unlimited"):
+        step, samples = make_step(2, "mixed b", budget)
+        got = run(model, step)
+        wanted, counted = expected(step), got["counters"]["backward"]
+        found[budget] = {
+            "error": errors(got, samples),
+            "counted": gathered({n: counted[n] for n in wanted}) == gathered(wanted),
+            "held": got["held"],
+        }
+    return found
+
+
+def many_plans() -> dict[str, Any]:
+    """120 plans in a row, each with other marks: resident bytes of every rank after 40 and after 120."""
+    dice = random.Random(11)
+    model = nsp.shard(make_model(dtype=torch.float32), dist.device_mesh.init_device_mesh("cpu", (2,)))
+    nsp.attach(model, context(2, 8, 2))
+    model.gradient_checkpointing_enable(PLAIN)
+    memory, held = {}, 0
+    for turn in range(1, 121):
+        lengths = [dice.randrange(1, 120) for _ in range(dice.randrange(3, 9))]
+        steps, _ = make_steps(Case(2, tuple(lengths), 2))
+        placements = []
+        for sequence, sample in enumerate(steps.samples(0)):
+            degree = dice.choice((1, 2))
+            placements.append((sequence, lengths[sample], dice.randrange(2 // degree) * degree, degree))
+        plan = core().make_plan(2, 2, 2, 0, [placements], "given")
+        steps.given = marked(plan, lambda i, p: dice.choice(("save", "recompute", "save_qkv")))
+        for row in steps[0].rounds:
+            model(**row.inputs).loss.backward()
+        model.zero_grad()
+        memory[turn] = resident_bytes()
+        held += steps.context.world.counters()["stash_bytes"]
+    return {"at 40": gathered(memory[40]), "at 120": gathered(memory[120]), "held": gathered(held)}
+
+
+CASES: dict[int, list[Callable[[], Any]]] = {
+    2: [planner_budget, switches, loops, frozen, narrow, own_checkpoints, compiled, many_plans, faults],
+    4: [budgets],
+}
+
+
+def cases(world: int) -> dict[str, Callable[[], Any]]:
+    return {f"stash: {case.__name__}": case for case in CASES.get(world, [])}
