@@ -16,6 +16,7 @@
 #include "nsp/comm/communicator.h"
 #include "nsp/exec/block.h"
 #include "nsp/exec/heads.h"
+#include "nsp/exec/ring_ranks.h"
 
 namespace nsp {
 
@@ -34,6 +35,7 @@ struct ForwardState {
   std::int64_t window = 0;  // of the kernel's launch; see AttentionInputs
   Saved saved{};
   std::unique_ptr<Pending> pending{};
+  at::Tensor kv{};  // this rank's keys and values, while they are still to be sent
 };
 
 struct BackwardState {
@@ -43,8 +45,9 @@ struct BackwardState {
   double scale = 1;
   std::int64_t window = 0;
   Saved saved;
-  at::Tensor computed;  // between compute and epilogue
+  at::Tensor computed;  // between compute and epilogue; sums of dk and dv until they are written
   std::unique_ptr<Pending> pending;
+  at::Tensor kv;  // as in ForwardState; gather: what returns of their gradients
 };
 
 class LevelBackend {
@@ -77,6 +80,34 @@ std::unique_ptr<LevelBackend> make_local(Block block, AttentionKernel& kernel);
 // two backward (q, k, v are kept in head layout). Communicator and kernel outlive it.
 std::unique_ptr<LevelBackend> make_ulysses(Block block,
                                            const HeadSplit& heads,
+                                           Communicator& communicator,
+                                           AttentionKernel& kernel);
+
+// The zigzag backends take no window. Keys and values of the ring's other indices come in r - 1
+// hops (ring) or in one exchange (gather), forward and again backward, and their gradients return
+// as often: exchanges_of. `kv_heads`: of k and v. Communicator and kernel outlive them.
+std::unique_ptr<LevelBackend> make_ring(Block block,
+                                        const Ring& ring,
+                                        std::int64_t kv_heads,
+                                        Communicator& communicator,
+                                        AttentionKernel& kernel);
+std::unique_ptr<LevelBackend> make_gather(Block block,
+                                          const Ring& ring,
+                                          std::int64_t kv_heads,
+                                          Communicator& communicator,
+                                          AttentionKernel& kernel);
+
+// Ulysses over the block's inner ranks, around ring or gather among ranks of equal inner index.
+// `heads`: split over the inner ranks.
+std::unique_ptr<LevelBackend> make_usp(Block block,
+                                       const HeadSplit& heads,
+                                       Communicator& communicator,
+                                       AttentionKernel& kernel);
+
+// The one that the block names, for all of a model's heads. Throws BadInput where it splits heads
+// by a degree that does not divide them.
+std::unique_ptr<LevelBackend> make_backend(Block block,
+                                           const Heads& heads,
                                            Communicator& communicator,
                                            AttentionKernel& kernel);
 

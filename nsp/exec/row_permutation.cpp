@@ -5,15 +5,13 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/tensor.h>
 
-#include "nsp/attention/device_copy.h"
 #include "nsp/exec/view.h"
 
 namespace nsp {
 
 RowPermutation::RowPermutation(const std::vector<std::int64_t>& order)
-    : identity_(std::ranges::is_sorted(order)), copies_{at::tensor(order, at::kLong)} {}
+    : identity_(std::ranges::is_sorted(order)), order_(order) {}
 
 at::Tensor RowPermutation::apply(const at::Tensor& rows) const {
   if (identity_) {
@@ -22,18 +20,8 @@ at::Tensor RowPermutation::apply(const at::Tensor& rows) const {
   at::Tensor result = at::empty(rows.sizes(), rows.options());
   std::array<at::Tensor, 2> wide = {result, rows};
   widen(wide);
-  at::index_select_out(wide[0], wide[1], 0, index_on(rows.device()));
+  at::index_select_out(wide[0], wide[1], 0, order_.on(rows.device()));
   return result;
-}
-
-at::Tensor RowPermutation::index_on(at::Device device) const {
-  const std::scoped_lock lock(mutex_);
-  const auto there = [&](const at::Tensor& copy) { return copy.device() == device; };
-  const auto found = std::ranges::find_if(copies_, there);
-  if (found != copies_.end()) {
-    return *found;
-  }
-  return copies_.emplace_back(copy_without_waiting(copies_.front(), device));
 }
 
 std::vector<std::int64_t> inverse_permutation(const std::vector<std::int64_t>& order) {

@@ -2,14 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "nsp/exec/row_index.h"
+
 namespace nsp {
 
-// Its index is copied once to each device that asks for it. Thread-safe.
+// Thread-safe.
 class RowPermutation {
  public:
   explicit RowPermutation(const std::vector<std::int64_t>& order);
@@ -19,11 +20,8 @@ class RowPermutation {
   at::Tensor apply(const at::Tensor& rows) const;
 
  private:
-  at::Tensor index_on(at::Device device) const;
-
   bool identity_;
-  mutable std::mutex mutex_;
-  mutable std::vector<at::Tensor> copies_;  // the host's first, then one a device
+  RowIndex order_;
 };
 
 std::vector<std::int64_t> inverse_permutation(const std::vector<std::int64_t>& order);

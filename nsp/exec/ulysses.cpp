@@ -137,11 +137,11 @@ class Ulysses final : public LevelBackend {
   }
 
   std::unique_ptr<Pending> to_heads(const at::Tensor& rows, std::string_view phase) const {
-    return communicator_.exchange(rows, own_counts_, node_counts_, {phase, block().degree});
+    return communicator_.exchange(rows, own_counts_, node_counts_, {phase, block().level});
   }
   std::unique_ptr<Pending> to_rows(const at::Tensor& heads, std::string_view phase) const {
     return communicator_.exchange(
-        to_sources_.apply(heads), node_counts_, own_counts_, {phase, block().degree});
+        to_sources_.apply(heads), node_counts_, own_counts_, {phase, block().level});
   }
 
   // The gradient of a KV head is the sum over its copies (in float32 at least).
