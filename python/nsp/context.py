@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import count
@@ -93,6 +94,7 @@ def init(
     profile: str | None = None,
     ranks_per_host: int | None = None,
     over_length: str = "error",
+    backends: Sequence[str] = ("ulysses",),
     self_check: bool = True,
     replicas: bool = False,
     timeout: timedelta = timedelta(minutes=10),
@@ -101,13 +103,14 @@ def init(
     """Makes the context of the ranks that FSDP shards over. Collective over these ranks.
 
     mesh: 1-D DeviceMesh, ProcessGroup, or None for all ranks. config: a Hugging Face config, or a ModelShape
-    as a dict. sp_max: largest degree, a power of two that divides the world and the heads. token_budget: most
-    tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up). profile: a preset's
-    name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. replicas: allow a mesh that covers
-    only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the device's fastest;
-    flash has a deterministic backward). timeout: how long a rank waits for others in nsp's own exchanges and
-    agreements before its watchdog ends it with a sentence that names rank, step, level and phase; a failure
-    of one rank ends the others within seconds.
+    as a dict. sp_max: largest degree, a power of two that divides the world and the heads. token_budget:
+    most tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up). profile: a
+    preset's name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. backends: what planner
+    nsp may use beside local, as in `nsp.plan`; with gather or ring sp_max need not divide the heads.
+    replicas: allow a mesh that covers only part of the job's ranks. attention: the kernel, cpu, flash or
+    cudnn (default: the device's fastest; flash has a deterministic backward). timeout: how long a rank waits
+    for others in nsp's own exchanges and agreements before its watchdog ends it with a sentence that names
+    rank, step, level and phase; a failure of one rank ends the others within seconds.
 
     ValueError: a bad argument, before any collective. RuntimeError: ranks with other settings, or a failed
     self-check.
@@ -135,6 +138,7 @@ def init(
         profile=profile,
         ranks_per_host=ranks_per_host,
         over_length=over_length,
+        backends=backends,
     )
     check_settings(settings)
     name = f"world-{ranks[0]}-{next(_names)}"

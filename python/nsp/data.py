@@ -125,6 +125,7 @@ class PlannedSteps:
             "planner": self.planner,
             "model": settings.model,
             "profile": settings.profile,
+            "backends": settings.backends,
         }
 
     def fingerprint(self, step: Step) -> dict[str, Any]:

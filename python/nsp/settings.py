@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +25,15 @@ class Settings:
     profile: str
     over_length: str
     model: str
+    backends: tuple[str, ...] = ("ulysses",)  # what planner nsp may use beside local
+
+    @property
+    def ways(self) -> list[tuple[int, str, int]]:
+        """(degree, backend, ulysses_degree) of every way in which a sequence may run."""
+        found: list[tuple[int, str, int]] = core().allowed_ways(
+            self.shape["heads"], self.sp_max, self.ranks_per_host, list(self.backends)
+        )
+        return found
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -43,6 +52,7 @@ def make_settings(
     profile: str | None = None,
     ranks_per_host: int | None = None,
     over_length: str = "error",
+    backends: Sequence[str] = ("ulysses",),
 ) -> Settings:
     """Fills in the defaults. ValueError: a model that the executor cannot run."""
     return Settings(
@@ -54,6 +64,7 @@ def make_settings(
         profile=profile or ("cpu-gloo" if device_type == "cpu" else "h200"),
         over_length=over_length,
         model=json.dumps(_shape(config), sort_keys=True),
+        backends=tuple(backends),
     )
 
 
@@ -69,7 +80,7 @@ def check_settings(settings: Settings) -> None:
         raise ValueError(f"sp_max: {sp_max} does not divide the world of {world} ranks; use one of {fitting}")
     heads = settings.shape["heads"]
     allowed = list(core().allowed_degrees(heads, sp_max))
-    if sp_max not in allowed:
+    if sp_max not in allowed and settings.backends == ("ulysses",):
         raise ValueError(
             f"sp_max: {sp_max} does not divide the model's {heads} heads; allowed degrees are {allowed}"
         )
@@ -85,7 +96,7 @@ def check_settings(settings: Settings) -> None:
         )
     # An empty plan makes the C++ side look at planner, profile and model before anything starts.
     fields = asdict(settings)
-    fields.update(token_budget=settings.token_budget or 0)
+    fields.update(token_budget=settings.token_budget or 0, backends=list(settings.backends))
     core().plan([], **fields)
 
 

@@ -39,7 +39,7 @@ def test_two_ranks_learn_a_folder(planner: str, tmp_path: Path, monkeypatch: pyt
     for i in range(40):
         (texts / f"{i}.txt").write_text("a long tail of words " * (1 + 40 // (i + 1)))
     monkeypatch.chdir(tmp_path)
-    more = ["--trace", "traced", "--trace-steps", "2:4"] if planner == "static:2" else []
+    more = ["--trace", "traced", "--trace-steps", "2:4"] if planner == "static:2" else ["--backends", "all"]
     done = torchrun(
         2, "-m", "nsp.train", "--corpus", str(texts), "--planner", planner, "--name", "one", *OPTIONS, *more
     )

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <variant>
 #include <vector>
 
 #include <pybind11/stl.h>
@@ -17,7 +18,11 @@ namespace py = pybind11;
 namespace nsp {
 namespace {
 
-using Given = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t>;
+// sequence, tokens, first_rank, degree; and where it is not the degree's own way, how it runs.
+using GivenPlace = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t>;
+using GivenWay =
+    std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t, std::string, std::int32_t>;
+using Given = std::variant<GivenPlace, GivenWay>;
 using RowEntry = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
 const Round& round_of(const Plan& plan, std::int64_t round) {
@@ -46,6 +51,15 @@ std::vector<std::int64_t> tokens(const std::string& text, std::int64_t round) {
   return rank_tokens(round_of(plan, round), plan.world);
 }
 
+Placement placement_of(const Given& given) {
+  if (const auto* const place_only = std::get_if<GivenPlace>(&given)) {
+    const auto& [sequence, length, first_rank, degree] = *place_only;
+    return place(sequence, length, {first_rank, degree});
+  }
+  const auto& [sequence, length, first_rank, degree, backend, inner] = std::get<GivenWay>(given);
+  return place(sequence, length, first_rank, {degree, backend_named(backend), inner});
+}
+
 std::string make(std::int32_t world,
                  std::int32_t sp_max,
                  std::int32_t ranks_per_host,
@@ -55,8 +69,8 @@ std::string make(std::int32_t world,
   std::vector<std::vector<Placement>> placements;
   for (const std::vector<Given>& given : rounds) {
     placements.emplace_back();
-    for (const auto& [sequence, length, first_rank, degree] : given) {
-      placements.back().push_back(place(sequence, length, {first_rank, degree}));
+    for (const Given& one : given) {
+      placements.back().push_back(placement_of(one));
     }
   }
   const Plan plan = make_plan({.world = world,
@@ -152,7 +166,8 @@ void bind_plan(py::module_& m) {
       py::arg("token_budget"),
       py::arg("rounds"),
       py::arg("planner") = "given",
-      "A checked plan of given (sequence, tokens, first_rank, degree), a list a round.");
+      "A checked plan of given (sequence, tokens, first_rank, degree) or (..., backend, "
+      "ulysses_degree), a list a round.");
 }
 
 }  // namespace nsp
