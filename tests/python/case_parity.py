@@ -104,16 +104,11 @@ def context(
 
 
 @functools.cache
-def sharded(
-    sp_max: int,
-    heads: int,
-    kv_heads: int,
-    backends: tuple[str, ...] = ("ulysses",),
-    ranks_per_host: int | None = None,
-) -> Any:
+def sharded(sp_max: int, heads: int, kv_heads: int, *more: Any) -> Any:
+    """Attached to the context of the same arguments."""
     model = make_model(heads, kv_heads)
     mesh = dist.device_mesh.init_device_mesh("cpu", (dist.get_world_size(),))
-    ctx = context(sp_max, heads, kv_heads, backends, ranks_per_host)
+    ctx = context(sp_max, heads, kv_heads, *more)
     if heads == 4:  # attached before sharding as well as after it
         nsp.attach(model, ctx)
         return nsp.shard(model, mesh)
