@@ -1,11 +1,12 @@
 """Nested attention of one layer on the GPUs of a host, next to the same attention without any exchange.
 
-    torchrun --nproc-per-node 2 bench/attention_layer.py [--rounds 21] [--json FILE]
+    torchrun --nproc-per-node 2 bench/attention_layer.py [--rounds 21] [--transports collective,peer-copy]
+        [--json FILE]
 
 The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU in
-one leaf sequence; 32 query and 4 KV heads, head_dim 128, bf16. "alone" launches the same kernels on each
-level's heads and moves nothing. Rounds run both in turns between device events; the slowest rank counts;
-medians of the paired ratio. Host: microseconds that a call keeps the host busy, with the queue full;
+leaf sequences of 4K to 512; 32 query and 4 KV heads, head_dim 128, bf16. Each transport has a context of its
+own and runs with all leaves before the level, and with a part before and the rest behind it. "alone" launches the same kernels on each level's heads and moves nothing. Rounds run all in turns between
+device events; the slowest rank counts; medians of the paired ratio. Host: microseconds that a call keeps the host busy, with the queue full;
 "exchanges" is torch's all_to_all_single alone, as many and as large as the level's.
 """
 
@@ -38,6 +39,13 @@ def rows(tokens: int, heads: int) -> torch.Tensor:
     return torch.randn(tokens, heads, HEAD_DIM, device="cuda", dtype=torch.bfloat16)
 
 
+LEAVES = [4096, 2048, 1024, 512, 512]  # of each GPU
+PLACES = {
+    "": [],
+    ", leaves around": [1],
+}  # all leaves before the level's attention; or 4K, and the rest behind it
+
+
 class Alone:
     """The kernels of a rank's levels on data that lies ready."""
 
@@ -45,7 +53,7 @@ class Alone:
         self.kernel = execution().Kernel(execution().default_kernel("cuda"))
         long = [16384 * world] + [4096 * world] * world
         self.levels = []
-        for lengths, degree in [(long, world), ([8192], 1)]:
+        for lengths, degree in [(long, world), (LEAVES, 1)]:
             heads, kv_heads = HEADS // degree, max(1, KV_HEADS // degree)
             tensors = [rows(sum(lengths), h) for h in (heads, kv_heads, kv_heads, heads)]
             self.levels.append((*tensors, execution().Ragged(lengths)))
@@ -62,11 +70,14 @@ class Alone:
 class Nested:
     """The executor on the whole mix."""
 
-    def __init__(self, context: nsp.Context, world: int) -> None:
+    def __init__(self, context: nsp.Context, world: int, leaf_first: list[int]) -> None:
         lengths = [(16384 * world, 0, world)] + [(4096 * world, 0, world)] * world
-        lengths += [(8192, rank, 1) for rank in range(world)]
+        lengths += [(tokens, rank, 1) for rank in range(world) for tokens in LEAVES]
         placements = [(i, *rest) for i, rest in enumerate(lengths)]
-        self.schedule = context.schedule(core().make_plan(world, world, world, 0, [placements], "given"))
+        plan = core().make_plan(
+            world, world, world, 0, [placements], "given", [n * world for n in [leaf_first] if n]
+        )
+        self.schedule = context.schedule(plan)
         tokens = self.schedule.tokens(0)
         self.q, self.k, self.v = (rows(tokens, h).requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS))
         self.dout = rows(tokens, HEADS)
@@ -133,27 +144,43 @@ def host_seconds(run, repeats: int = 20) -> float:
     return statistics.median(times)
 
 
+def make_context(transport: str, world: int) -> nsp.Context:
+    os.environ["NSP_TRANSPORT"] = transport
+    return nsp.init(None, shape(), sp_max=world)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--transports", default="collective,peer-copy")
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)
     dist.init_process_group("cpu:gloo,cuda:nccl")
-    context = nsp.init(None, shape(), sp_max=world)
-    nested, alone, exchanges = Nested(context, world), Alone(world), Exchanges(context, world)
-    nested.forward()
-    alone.forward()
+    contexts = {name: make_context(name, world) for name in options.transports.split(",")}
+    nested = {
+        name + place: Nested(context, world, leaf_first)
+        for name, context in contexts.items()
+        for place, leaf_first in PLACES.items()
+    }
+    context = next(iter(contexts.values()))
+    passes = {**nested, "alone": Alone(world)}
+    exchanges = Exchanges(context, world)
+    for one in passes.values():
+        one.forward()
     lines = []
     for direction in ("forward", "backward"):
-        runs = {name: getattr(x, direction) for name, x in (("nested", nested), ("alone", alone))}
+        runs = {name: getattr(one, direction) for name, one in passes.items()}
         times = paired(runs, options.rounds)
-        ratio = statistics.median(a / b for a, b in zip(times["nested"], times["alone"], strict=True))
-        line = {"direction": direction, "gpus": world, "kernel": context.kernel, "nested_over_alone": ratio}
-        line |= {f"{name}_ms": statistics.median(values) for name, values in times.items()}
+        line = {"direction": direction, "gpus": world, "kernel": context.kernel}
+        line["over_alone"] = {
+            name: statistics.median(a / b for a, b in zip(times[name], times["alone"], strict=True))
+            for name in nested
+        }
+        line["ms"] = {name: statistics.median(values) for name, values in times.items()}
         runs["exchanges"] = getattr(exchanges, direction)
         line["host_us"] = {name: 1e6 * host_seconds(run) for name, run in runs.items()}
         lines.append(line)
@@ -161,7 +188,8 @@ def main() -> None:
             print(json.dumps(line))
     if rank == 0 and options.json:
         Path(options.json).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    context.close()
+    for context in contexts.values():
+        context.close()
     dist.destroy_process_group()
 
 

@@ -4,9 +4,11 @@
 
 Full batches of 2M tokens (at most --batches of each trace), 64 ranks, 8 a host; Qwen3-30B-A3B with sp_max 32
 and Qwen3-235B-A22B with sp_max 64; maximum length 192K and 384K; token budget 1.2 x mean; H200 profiles.
-Gap: load / bound - 1, both of one layer under the serial cost model. Then: rounds planned together at smaller
-token budgets, and what recompute marks save. Writes one JSON line for each plan to --json, and renews the
-tables and the picture of --page (what stands between its markers).
+Gap: load / bound - 1, both of one layer under the serial cost model; planning times are CPU times. Then:
+rounds planned together at smaller token budgets, what recompute marks save, and simulated steps: static / nsp
+with the same backends, beside static / a step at the bound. --only NAMES measures and renews some tables.
+Writes one JSON line for each plan to --json, and renews the tables and the picture of --page (what stands
+between its markers).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,7 @@ TRACES = {
     "wikipedia": "flexsp_wikipedia.txt.gz",
 }
 MODELS = {"30b": ("qwen3-30b-a3b", 32), "235b": ("qwen3-235b-a22b", 64)}
+LAYERS = {"30b": 48, "235b": 94}
 LIMITS = {"192K": 196608, "384K": 393216}
 BATCH_TOKENS, RANKS, RANKS_PER_HOST = 2**21, 64, 8
 COLUMNS = (
@@ -49,6 +53,15 @@ ROUNDS = (2, 4)  # parts of the token budget
 MARKS = (0.1, 0.25, 0.5)  # parts of the attention output of the fullest rank
 SAVED_TOKEN_BYTES = 32 * 128 * 2 + 32 * 4  # 30B: output and log-sum-exp
 
+# Simulated cells: a static baseline and nsp with the backends that it may use.
+PAIRS = {"ulysses": ("static", ("ulysses",)), "ulysses, usp-ring": ("static-usp", ("ulysses", "usp-ring"))}
+# Dense part of a layer under torch.compile(fullgraph=True, dynamic=True) on one H200 at 8K, 20,000 and 32K
+# tokens, lines through it: seconds a layer and a token, forward and backward. The frozen profiles are eager.
+COMPILED = {
+    "30b": {"dense_forward": (1.1e-4, 2.86e-7), "dense_backward": (5.0e-4, 4.52e-7)},
+    "235b": {"dense_forward": (0.0, 9.2e-7), "dense_backward": (2.6e-3, 1.43e-6)},
+}
+
 Record = dict[str, Any]
 
 
@@ -59,12 +72,14 @@ def batches(trace: str, limit: int, most: int) -> list[list[int]]:
 
 
 def record_of(cell: str, index: int, lengths: list[int], **settings: object) -> Record:
+    start = time.process_time()  # planning takes one thread; a busy machine disturbs this less
     plan = nsp.plan(lengths, world=RANKS, ranks_per_host=RANKS_PER_HOST, **settings)
+    spent = 1000 * (time.process_time() - start)
     return {
         "cell": cell, "batch": index, "planner": settings["planner"], "effort": settings["effort"],
         "load": plan.predicted.forward + plan.predicted.backward, "bound": plan.bound_seconds,
         "step": plan.predicted.seconds, "feasible": plan.feasible, "rounds": len(plan.rounds),
-        "ms": plan.planning_ms,
+        "simulated": nsp.simulate(plan, model=str(settings["model"])).step_seconds, "ms": spent,
     }  # fmt: skip
 
 
@@ -96,6 +111,71 @@ def measure_rounds(most: int) -> list[Record]:
                     cell = f"/ {part}, {trace}"
                     records.append(record_of(cell, index, lengths, token_budget=budget, **given))
     return records
+
+
+def profile_of(model: str, layers: str) -> str:
+    """The frozen profile as JSON text, with the dense part of compiled layers if asked."""
+    name = f"nsp/cost/presets/{MODELS[model][0]}-h200.json"
+    profile = json.loads((Path(__file__).parent.parent / name).read_text())
+    if layers == "compiled":
+        for field, (fixed, token) in COMPILED[model].items():
+            profile[field] |= {"fixed_seconds": fixed, "token_seconds": token}
+            profile[field]["expert_token_seconds"] = min(profile[field]["expert_token_seconds"], token)
+    return json.dumps(profile)
+
+
+def simulated_pair(cell: str, index: int, lengths: list[int], layers: str, pair: str) -> Record:
+    """Steps of a static baseline and of nsp, and nsp's if its load were the bound (serial exchanges)."""
+    model = cell.split()[0]
+    shape, sp_max = MODELS[model]
+    profile = profile_of(model, layers)
+    rival, backends = PAIRS[pair]
+    settings = {"world": RANKS, "ranks_per_host": RANKS_PER_HOST, "sp_max": sp_max}
+    settings |= {"model": shape, "profile": profile}
+    static = nsp.plan(lengths, planner=rival, **settings)
+    own = nsp.plan(lengths, backends=backends, **settings)
+    steps = [nsp.simulate(p, model=shape, profile=profile).step_seconds for p in (static, own)]
+    load = own.predicted.forward + own.predicted.backward
+    least = own.predicted.seconds - LAYERS[model] * (load - own.bound_seconds)
+    return {"cell": cell, "batch": index, "layers": layers, "backends": pair, "rival": rival,
+            "static": steps[0], "step": steps[1], "bound": least}  # fmt: skip
+
+
+def measure_simulated(most: int) -> list[Record]:
+    records: list[Record] = []
+    for model in MODELS:
+        for limit, tokens in LIMITS.items():
+            for trace in TRACES:
+                print(f"simulated {model} {limit} {trace}", file=sys.stderr, flush=True)
+                for index, lengths in enumerate(batches(trace, tokens, most)):
+                    for layers in ("eager", "compiled"):
+                        records += [
+                            simulated_pair(f"{model} {limit} {trace}", index, lengths, layers, pair)
+                            for pair in PAIRS
+                        ]
+    return records
+
+
+def geometric_ratio(records: list[Record], above: str, below: str) -> float:
+    return statistics.geometric_mean(r[above] / r[below] for r in records)
+
+
+def simulated_table(records: list[Record]) -> str:
+    """static / nsp, static / bound, and the part of the one that the other is, as geometric means."""
+    kinds = [(layers, pair) for layers in ("eager", "compiled") for pair in PAIRS]
+    rows = [row("cell (batches)", *(f"{layers}, {pair}" for layers, pair in kinds), "batches nsp lost")]
+    rows.append("|---" * (len(kinds) + 2) + "|")
+    cells = list(dict.fromkeys(str(r["cell"]) for r in records))
+    for cell in [*cells, "geometric mean"]:
+        own = [r for r in records if cell in (r["cell"], "geometric mean")]
+        texts = []
+        for layers, pair in kinds:
+            some = [r for r in own if (r["layers"], r["backends"]) == (layers, pair)]
+            ratio, most = (geometric_ratio(some, "static", below) for below in ("step", "bound"))
+            texts.append(f"{ratio:.3f} of {most:.3f}: {ratio / most:.3f}")
+        lost = sum(r["step"] > r["static"] * (1 + 1e-12) for r in own)
+        rows.append(row(f"{cell} ({len(own) // len(kinds)})", *texts, f"{lost} of {len(own)}"))
+    return "\n".join(rows)
 
 
 def saved_part(lengths: list[int], part: float, order: str) -> float:
@@ -168,15 +248,15 @@ def geometric(cells: dict[str, list[Record]]) -> tuple[float, float]:
     return math.expm1(statistics.mean(map(math.log1p, means))), max(means)
 
 
-def beaten(records: list[Record], column: tuple[str, str]) -> tuple[int, int]:
-    """Batches on which some other planner has less load, of those that the column planned."""
+def beaten(records: list[Record], column: tuple[str, str], by: str) -> tuple[int, int]:
+    """Batches on which some other planner has less load, or step, of those that the column planned."""
     best: dict[tuple[object, object], float] = {}
     for r in records:
         if r["planner"] != column[0] and r["feasible"]:
             key = (r["cell"], r["batch"])
-            best[key] = min(best.get(key, math.inf), r["load"])
+            best[key] = min(best.get(key, math.inf), r[by])
     own = [r for r in records if (r["planner"], r["effort"]) == column]
-    lost = [r for r in own if best.get((r["cell"], r["batch"]), math.inf) < r["load"] * (1 - 1e-12)]
+    lost = [r for r in own if best.get((r["cell"], r["batch"]), math.inf) < r[by] * (1 - 1e-12)]
     return len(lost), len(own)
 
 
@@ -195,14 +275,16 @@ def table(records: list[Record]) -> str:
                 f"{quantile(ms, 0.5):.1f} / {quantile(ms, 0.99):.1f})"
             )
         rows.append(row)
-    means, times, lost = ["geometric mean, worst cell"], ["ms of all batches, p50 / p99"], ["beaten on"]
+    means, times = ["geometric mean, worst cell"], ["ms of all batches, p50 / p99"]
+    lost, slower = ["another planner has less load on"], ["is faster, simulated, on"]
     for column in columns:
         mean, worst = geometric(groups[column])
         ms = [r["ms"] for own in groups[column].values() for r in own]
         means.append(f"{100 * mean:.2f}, {100 * worst:.2f}")
         times.append(f"{quantile(ms, 0.5):.1f} / {quantile(ms, 0.99):.1f}")
-        lost.append("{} of {}".format(*beaten(records, column)))
-    return "\n".join("| " + " | ".join(row) + " |" for row in [*rows, means, times, lost])
+        lost.append("{} of {}".format(*beaten(records, column, "load")))
+        slower.append("{} of {}".format(*beaten(records, column, "simulated")))
+    return "\n".join("| " + " | ".join(row) + " |" for row in [*rows, means, times, lost, slower])
 
 
 def points(records: list[Record]) -> list[tuple[str, float, float, float]]:
@@ -250,10 +332,14 @@ def rounds_table(records: list[Record]) -> str:
 
 
 def flexsp_table(records: list[Record]) -> str:
-    """Loads beside flexsp's on the batches that it planned."""
-    rows = ["| cell | static / flexsp | flexsp / nsp | gap % | rounds | seconds, mean / worst |"]
-    rows.append("|---|---|---|---|---|---|")
+    """Loads beside flexsp's on the batches that it planned, and simulated steps of `thorough`."""
+    rows = [
+        "| cell | static / flexsp | flexsp / nsp | gap % | simulated: flexsp / thorough (least) | rounds | "
+        "seconds, mean / worst |",
+        "|---|---|---|---|---|---|---|",
+    ]
     load = {(r["cell"], r["batch"], r["planner"], r["effort"]): r["load"] for r in records}
+    thorough = {(r["cell"], r["batch"]): r["simulated"] for r in records if r["effort"] == "thorough"}
     cells = grouped(records)["flexsp", "default"]
     for cell, own in [*cells.items(), ("all", [r for each in cells.values() for r in each])]:
 
@@ -262,6 +348,7 @@ def flexsp_table(records: list[Record]) -> str:
             return math.exp(statistics.mean(logs))
 
         seconds = [r["ms"] / 1000 for r in own]
+        steps = [r["simulated"] / thorough[r["cell"], r["batch"]] for r in own]
         rounds = " ".join(str(r["rounds"]) for r in own) if cell != "all" else ""
         rows.append(
             row(
@@ -269,6 +356,7 @@ def flexsp_table(records: list[Record]) -> str:
                 f"{1 / ratio('static'):.3f}",
                 f"{ratio('nsp'):.3f}",
                 f"{100 * statistics.mean(map(gap, own)):.1f}",
+                f"{statistics.geometric_mean(steps):.3f} ({min(steps):.3f})",
                 rounds,
                 f"{statistics.mean(seconds):.1f} / {max(seconds):.1f}",
             )
@@ -296,6 +384,9 @@ def picture(records: list[Record], path: Path) -> None:
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
 
 
+CELL_TABLES = {"cells": table, "curve": curve, "flexsp": flexsp_table}
+
+
 def renew(page: str, marker: str, text: str) -> str:
     begin, end = f"<!-- {marker} -->\n", f"<!-- end {marker} -->"
     head, tail = page.index(begin) + len(begin), page.index(end)
@@ -309,22 +400,32 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=20, help="of a trace, at most (default 20)")
     parser.add_argument("--json", default="build/planner_quality.jsonl")
     parser.add_argument("--page", default="docs/results/planner.md")
+    names = ("cells", "rounds", "marks", "simulated")
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="cells: curve, flexsp, too")
     options = parser.parse_args()
-    records, rounds = measure(options.batches), measure_rounds(options.batches)
+    records: dict[str, list[Record]] = {}
+    tables: dict[str, str] = {}
+    if "cells" in options.only:
+        records["cells"] = measure(options.batches)
+        tables |= {name: make(records["cells"]) for name, make in CELL_TABLES.items()}
+    if "rounds" in options.only:
+        records["rounds"] = measure_rounds(options.batches)
+        tables["rounds"] = rounds_table(records["rounds"])
+    if "marks" in options.only:
+        tables["marks"] = marks_table(min(8, options.batches))
+    if "simulated" in options.only:
+        records["simulated"] = measure_simulated(options.batches)
+        tables["simulated"] = simulated_table(records["simulated"])
     Path(options.json).parent.mkdir(parents=True, exist_ok=True)
-    Path(options.json).write_text("".join(json.dumps(record) + "\n" for record in [*records, *rounds]))
+    lines = [json.dumps(record) + "\n" for some in records.values() for record in some]
+    Path(options.json).write_text("".join(lines))
     page = Path(options.page)
     text = page.read_text()
-    for marker, content in {
-        "cells": table(records),
-        "curve": curve(records),
-        "rounds": rounds_table(rounds),
-        "flexsp": flexsp_table(records),
-        "marks": marks_table(min(8, options.batches)),
-    }.items():
+    for marker, content in tables.items():
         text = renew(text, marker, content)
     page.write_text(text)
-    picture(records, page.with_suffix(".svg"))
+    if "cells" in records:
+        picture(records["cells"], page.with_suffix(".svg"))
 
 
 if __name__ == "__main__":

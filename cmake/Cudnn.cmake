@@ -1,7 +1,7 @@
-# cuDNN attention: whole files are swapped. NSP_CUDA=AUTO takes it where a GPU is; ON insists; OFF never.
+# cuDNN attention and peer copies: whole files are swapped. NSP_CUDA=AUTO takes them where a GPU is; ON insists; OFF never.
 # Needs the headers of a CUDA toolkit, of cuDNN (in torch's own wheel folder) and of cudnn-frontend
-# (tools/fetch_deps.sh brings them); links torch's libraries only, cuDNN itself is opened at run time.
-set(NSP_CUDA AUTO CACHE STRING "cuDNN attention: AUTO, ON or OFF")
+# (tools/fetch_deps.sh brings them); links torch's libraries only, cuDNN and the driver are opened at run time.
+set(NSP_CUDA AUTO CACHE STRING "cuDNN attention and peer copies: AUTO, ON or OFF")
 set_property(CACHE NSP_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 find_path(NSP_CUDA_INCLUDE cuda_runtime_api.h
@@ -34,17 +34,27 @@ endif()
 
 if(wanted)
   message(STATUS "cuDNN attention: yes")
-  add_library(torchwheel::torch_cuda SHARED IMPORTED)
-  set_target_properties(torchwheel::torch_cuda PROPERTIES
-    IMPORTED_LOCATION ${TORCHWHEEL_DIR}/lib/libtorch_cuda.so)
+  foreach(library c10_cuda torch_cuda)
+    add_library(torchwheel::${library} SHARED IMPORTED)
+    set_target_properties(torchwheel::${library} PROPERTIES
+      IMPORTED_LOCATION ${TORCHWHEEL_DIR}/lib/lib${library}.so)
+  endforeach()
+  add_library(nsp_cuda INTERFACE)
+  target_include_directories(nsp_cuda SYSTEM INTERFACE ${NSP_CUDA_INCLUDE})
+  target_link_libraries(nsp_cuda INTERFACE torchwheel::torch_cuda torchwheel::c10_cuda dl)
   add_library(nsp_cudnn INTERFACE)
-  target_include_directories(nsp_cudnn SYSTEM INTERFACE
-    ${NSP_CUDNN_FRONTEND_INCLUDE} ${NSP_CUDNN_INCLUDE} ${NSP_CUDA_INCLUDE})
-  target_link_libraries(nsp_cudnn INTERFACE torchwheel::torch_cuda dl)
+  target_include_directories(nsp_cudnn SYSTEM INTERFACE ${NSP_CUDNN_FRONTEND_INCLUDE} ${NSP_CUDNN_INCLUDE})
+  target_link_libraries(nsp_cudnn INTERFACE nsp_cuda)
+  set(NSP_CUDA_LIBRARIES nsp_cuda)
+  set(NSP_PEER_HEADERS cuda_driver.h peer_arena.h)
+  set(NSP_PEER_SOURCES cuda_driver.cpp peer_arena.cpp cuda_peer_copies.cpp cuda_gate.cpp)
   set(NSP_CUDNN_SOURCE cudnn.cpp)
   set(NSP_CUDNN_LIBRARIES nsp_cudnn)
 else()
   message(STATUS "cuDNN attention: no")
   set(NSP_CUDNN_SOURCE no_cudnn.cpp)
   set(NSP_CUDNN_LIBRARIES)
+  set(NSP_CUDA_LIBRARIES)
+  set(NSP_PEER_HEADERS)
+  set(NSP_PEER_SOURCES no_peer_copies.cpp no_gate.cpp)
 endif()

@@ -24,7 +24,8 @@ void add_planning(CLI::App& command, PlanningOptions& options) {
   add_machine(command, options);
   command.add_option("--token-budget",
                      options.token_budget,
-                     "most tokens a rank holds in a round (default: 1.2 times the mean)");
+                     "most tokens a rank holds in a round (default: 1.2 times the mean); a larger "
+                     "batch takes several rounds, planned together");
   command.add_option("--effort", options.effort, "fast, default or thorough")
       ->capture_default_str();
   command
@@ -73,7 +74,10 @@ void add_plan(CLI::App& app, Command& command, PlanOptions& options) {
   plan->add_option("--json", options.json, kJsonHelp);
   plan->footer(
       "Example:\n  nsp plan --lengths lengths.txt --max-length 393216 --world 64 --sp-max 32 "
-      "--model qwen3-30b-a3b \\\n    --batch-tokens 2097152 --batch 0 --json plan.json");
+      "--model qwen3-30b-a3b \\\n    --batch-tokens 2097152 --batch 0 --json plan.json\n"
+      "A window of gradient accumulation is one batch: all its tokens as --batch-tokens, what a "
+      "rank "
+      "holds\nin one pass as --token-budget.");
   plan->callback([&] { command = [&](Streams streams) { return run_plan(options, streams); }; });
 }
 

@@ -1,6 +1,5 @@
 #include "nsp/comm/c10d.h"
 
-#include <fmt/format.h>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -9,41 +8,20 @@
 #include <vector>
 
 #include <ATen/ops/empty.h>
-#include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "nsp/base/error.h"
+#include "nsp/comm/device_events.h"
+#include "nsp/comm/exchange.h"
+#include "nsp/comm/gate.h"
 
 namespace nsp {
 namespace {
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
-
-// One exchange, for a person who reads one rank's log.
-struct Exchange {
-  Communicator& communicator;
-  Purpose purpose;
-
-  [[noreturn]] void fail(const std::exception& cause) const {
-    throw Error(
-        fmt::format("rank {} of {}: the exchange of the {} of level {} failed in {}: {}; look at "
-                    "the rank that ended first",
-                    communicator.rank(),
-                    communicator.size(),
-                    purpose.phase,
-                    purpose.degree,
-                    describe(communicator.progress.place()),
-                    cause.what()));
-  }
-  void expect_running() const {
-    if (communicator.stopped) {
-      fail(Error("the watchdog has stopped the communicator"));
-    }
-  }
-};
 
 // Where exchanges run. On a GPU that is a high-priority stream of our own, not the one on which
 // torch would otherwise queue the collective behind attention; on a CPU there is none and the work
@@ -67,45 +45,6 @@ class Queue {
   std::mutex mutex_;
   std::optional<c10::Stream> stream_;
 };
-
-// Device events, used again and again: making one costs the host as much as recording it. A stream
-// waits for what an event marked when the wait was queued (cudaStreamWaitEvent), so an event may be
-// recorded anew while streams still wait; only who queries it needs it unchanged, and owns it.
-class Events {
- public:
-  // An event that marks the work on `stream` up to now. It is recorded anew only after its last
-  // owner is gone; who owns it may outlive this object.
-  std::shared_ptr<c10::Event> record(const c10::Stream& stream) {
-    std::unique_ptr<c10::Event> event = pool_->take(stream.device_type());
-    event->record(stream);
-    return {event.release(), [pool = pool_](c10::Event* used) { pool->give_back(used); }};
-  }
-
- private:
-  struct Pool {
-    std::mutex mutex;
-    std::vector<std::unique_ptr<c10::Event>> free;
-
-    std::unique_ptr<c10::Event> take(c10::DeviceType type) {
-      const std::scoped_lock lock(mutex);
-      if (free.empty()) {
-        return std::make_unique<c10::Event>(type);
-      }
-      std::unique_ptr<c10::Event> event = std::move(free.back());
-      free.pop_back();
-      return event;
-    }
-    void give_back(c10::Event* event) {
-      const std::scoped_lock lock(mutex);
-      free.emplace_back(event);
-    }
-  };
-  std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
-};
-
-c10::Stream current_stream(at::Device device) {
-  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-}
 
 class C10dPending final : public Pending {
  public:
@@ -189,10 +128,14 @@ class C10dCommunicator final : public Communicator {
       const std::optional<c10::Stream> stream = queue_.on(rows.device());
       c10d::AllToAllOptions options;
       options.asyncOp = !stream.has_value();
+      const c10::Stream compute = current_stream(rows.device());
       c10::OptionalStreamGuard guard;
       if (stream) {
-        events_.record(current_stream(rows.device()))->block(*stream);
+        events_.record(compute)->block(*stream);
         guard.reset_stream(*stream);
+        if (gate_) {
+          gate_->open(*stream);
+        }
       }
       // The backend itself: the group would pass the same call through the dispatcher.
       auto work = group_->getBackend(rows.device().type())
@@ -201,6 +144,9 @@ class C10dCommunicator final : public Communicator {
       if (stream) {
         done = events_.record(*stream);
         in_flight.add([done] { return is_done(*done); }, progress.place());
+        if (gate_) {
+          gate_->hold(compute);
+        }
       }
       return std::make_unique<C10dPending>(
           std::move(work), std::move(done), std::move(rows), std::move(received), exchange);
@@ -214,6 +160,9 @@ class C10dCommunicator final : public Communicator {
   void stop() override {
     stopped = true;
     if (progress.place().inside) {
+      if (peers) {
+        peers->release();
+      }
       try {
         group_->abort();
       } catch (const std::exception&) {  // a group that cannot; its own timeout remains
@@ -222,15 +171,6 @@ class C10dCommunicator final : public Communicator {
   }
 
  private:
-  // A device in error finishes nothing.
-  static bool is_done(const c10::Event& event) {
-    try {
-      return event.query();
-    } catch (const std::exception&) {
-      return false;
-    }
-  }
-
   void count(const at::Tensor& rows, const std::vector<std::int64_t>& send_counts) {
     const std::int64_t all = rows.size(0);
     const std::int64_t own = send_counts[static_cast<std::size_t>(rank())];
@@ -243,7 +183,8 @@ class C10dCommunicator final : public Communicator {
   Group group_;
   bool moves_device_memory_ = group_->getBackendName() == "nccl";
   Queue queue_;
-  Events events_;
+  DeviceEvents events_;
+  std::optional<Gate> gate_ = wants_gate() ? std::optional<Gate>(std::in_place) : std::nullopt;
 };
 
 }  // namespace

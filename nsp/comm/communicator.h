@@ -4,30 +4,16 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "nsp/comm/in_flight.h"
+#include "nsp/comm/peer_copies.h"
+#include "nsp/comm/pending.h"
 #include "nsp/comm/progress.h"
 
 namespace nsp {
-
-// What an exchange serves: named in every error.
-struct Purpose {
-  std::string_view phase;  // "forward prologue"; static storage
-  std::int32_t degree = 1;
-};
-
-// An exchange in flight. Keeps the sent and the received rows alive. Its communicator outlives it.
-class Pending {
- public:
-  virtual ~Pending() = default;
-  // The received rows, ordered by source rank; call once. On a GPU it is the current stream that
-  // waits, not the host. Throws Error when the exchange failed.
-  virtual at::Tensor wait() = 0;
-};
 
 // One communicator over the whole world. Exchanges match by their order, so every rank issues the
 // same sequence of them, also with nothing to send.
@@ -54,6 +40,9 @@ class Communicator {
   InFlight in_flight;  // exchanges that the device has not finished
   std::atomic<std::int64_t> exchanges = 0;
   std::atomic<std::int64_t> bytes = 0;  // sent to other ranks
+
+  // Another way inside a host, if there is one: chosen level by level (Program).
+  std::unique_ptr<PeerCopies> peers;
 };
 
 }  // namespace nsp

@@ -75,6 +75,19 @@ void check_groups(const CostModel& model, std::int32_t world) {
 
 }  // namespace
 
+void check_ep(std::int32_t ep, std::int32_t world, const ModelShape& shape) {
+  const bool power = ep >= 1 && (ep & (ep - 1)) == 0;
+  if (!power || world % ep != 0) {
+    bad_input(
+        "ep",
+        ep,
+        "must be a power of two that divides the world of " + std::to_string(world) + " ranks");
+  }
+  if (ep > 1 && shape.experts == 0) {
+    bad_input("ep", ep, "must be 1: " + shape.name + " has no experts");
+  }
+}
+
 std::int64_t RoundLoad::tokens_max() const {
   return tokens.empty() ? 0 : std::ranges::max(tokens);
 }

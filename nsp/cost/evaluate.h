@@ -29,6 +29,10 @@ struct Evaluation {
 RoundLoad evaluate(const CostModel& model, const Round& round, std::int32_t world);
 Evaluation evaluate(const CostModel& model, const Plan& plan);
 
+// Throws BadInput unless expert-parallel groups of `ep` ranks fit: a power of two that divides the
+// world; 1 for a model without experts.
+void check_ep(std::int32_t ep, std::int32_t world, const ModelShape& shape);
+
 // The same in seconds, as a plan that saves no attention output carries it.
 Predicted predicted(const Evaluation& evaluation);
 

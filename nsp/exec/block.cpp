@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "nsp/plan/layout.h"
 
@@ -21,9 +22,12 @@ std::int64_t rows_before(const std::vector<Segment>& row, const Way& way) {
 }
 
 // In row order.
-std::vector<Placement> placements_of(const Round& round, const Node& node, Backend backend) {
+std::vector<Placement> placements_of(const Round& round,
+                                     const std::vector<std::int32_t>& order,
+                                     const Node& node,
+                                     Backend backend) {
   std::vector<Placement> placements;
-  for (const std::int32_t index : row_order(round)) {
+  for (const std::int32_t index : order) {
     const Placement& placement = round.placements[static_cast<std::size_t>(index)];
     if (placement.node == node && placement.backend == backend) {
       placements.push_back(placement);
@@ -64,14 +68,17 @@ ZigzagPieces zigzag_pieces(const std::vector<Placement>& placements, std::int32_
   return pieces;
 }
 
-// Received rows lie by source, then by piece. Walks them by piece, then by source.
-void order_rows(const std::vector<Counts>& pieces, Block& block) {
+void count_rows(const std::vector<Counts>& pieces, Block& block) {
   block.rank_tokens.assign(static_cast<std::size_t>(block.inner), 0);
   for (const Counts& piece : pieces) {
     for (std::size_t i = 0; i < piece.size(); ++i) {
       block.rank_tokens[i] += piece[i];
     }
   }
+}
+
+// Received rows lie by source, then by sequence. Walks them by sequence, then by source.
+void order_rows(const std::vector<Counts>& pieces, Block& block) {
   Counts next(block.rank_tokens.size(), 0);  // next unread row of each source
   std::exclusive_scan(
       block.rank_tokens.begin(), block.rank_tokens.end(), next.begin(), std::int64_t{0});
@@ -84,8 +91,28 @@ void order_rows(const std::vector<Counts>& pieces, Block& block) {
   }
 }
 
+LevelRows level_rows(const Round& round, const std::vector<std::int32_t>& order, const Way& way) {
+  std::set<std::int32_t> firsts;
+  for (const Placement& placement : round.placements) {
+    if (way_of(placement) == way) {
+      firsts.insert(placement.node.first_rank);
+    }
+  }
+  LevelRows level;
+  for (const std::int32_t first : firsts) {
+    Block block{.degree = way.degree, .inner = way.degree};
+    const Node node{first, way.degree};
+    count_rows(rank_pieces(placements_of(round, order, node, way.backend), 0, way.degree), block);
+    const Counts& rows = block.rank_tokens;
+    const std::int64_t all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+    level.most = std::max(level.most, std::ranges::max(rows));
+    level.most_elsewhere = std::max(level.most_elsewhere, all - std::ranges::min(rows));
+  }
+  return level;
+}
+
 Block make_leaf(const std::vector<Segment>& row, std::int32_t rank) {
-  Block block{.first_rank = rank, .begin = rows_before(row, head_split(1))};
+  Block block{.first_rank = rank, .rank = rank, .begin = rows_before(row, head_split(1))};
   for (const Segment& segment : row) {
     if (segment.degree == 1) {
       block.lengths.push_back(segment.tokens());
@@ -97,25 +124,31 @@ Block make_leaf(const std::vector<Segment>& row, std::int32_t rank) {
 }
 
 Block make_block(const Round& round,
+                 const std::vector<std::int32_t>& order,
                  const std::vector<Segment>& row,
                  std::int32_t rank,
                  const Way& way) {
   const Node node = node_of(rank, way.degree);
   const std::int32_t i = rank - node.first_rank;
-  const std::vector<Placement> placements = placements_of(round, node, way.backend);
+  const std::vector<Placement> placements = placements_of(round, order, node, way.backend);
   Block block{.degree = way.degree,
-              .level = way.degree,
+              .level_degree = way.degree,
               .backend = way.backend,
               .inner = way.ulysses_degree,
               .first_rank = node.first_rank,
-              .place = i,
+              .rank = rank,
               .begin = rows_before(row, way)};
   for (const Placement& placement : placements) {
     block.lengths.push_back(placement.tokens);
     block.tokens += tokens_of(placement, i);
   }
   if (way.ulysses_degree > 1) {
-    order_rows(rank_pieces(placements, i - i % block.inner, block.inner), block);
+    const std::vector<Counts> pieces = rank_pieces(placements, i - i % block.inner, block.inner);
+    count_rows(pieces, block);
+    order_rows(pieces, block);
+  }
+  if (way == head_split(way.degree)) {
+    block.level = level_rows(round, order, way);
   }
   if (ring_size(way) > 1) {
     block.pieces = zigzag_pieces(placements, ring_size(way));
@@ -128,23 +161,24 @@ Block make_block(const Round& round,
 std::vector<Block> make_blocks(const Round& round,
                                std::int32_t rank,
                                const std::vector<Way>& ways) {
+  const std::vector<std::int32_t> order = row_order(round);
   const std::vector<Segment> row = rank_row(round, rank);
   std::vector<Block> blocks;
   for (const Way& way : ways) {
-    blocks.push_back(make_block(round, row, rank, way));
+    blocks.push_back(make_block(round, order, row, rank, way));
   }
   blocks.push_back(make_leaf(row, rank));
   return blocks;
 }
 
 Block inner_block(const Block& usp) {
-  const std::int32_t index = usp.place / usp.inner;
+  const std::int32_t index = (usp.rank - usp.first_rank) / usp.inner;
   Block block{.degree = usp.inner,
-              .level = usp.level,
+              .level_degree = usp.level_degree,
               .backend = Backend::kUlysses,
               .inner = usp.inner,
               .first_rank = usp.first_rank + index * usp.inner,
-              .place = usp.place % usp.inner,
+              .rank = usp.rank,
               .tokens = usp.tokens,
               .lengths = own_lengths(usp.pieces, index),
               .rank_tokens = usp.rank_tokens,
@@ -154,7 +188,7 @@ Block inner_block(const Block& usp) {
 
 Block take_first(Block& leaf, std::int32_t sequences) {
   const auto cut = leaf.lengths.begin() + sequences;
-  Block first{.first_rank = leaf.first_rank, .begin = leaf.begin};
+  Block first{.first_rank = leaf.first_rank, .rank = leaf.rank, .begin = leaf.begin};
   first.lengths.assign(leaf.lengths.begin(), cut);
   first.tokens = std::accumulate(leaf.lengths.begin(), cut, std::int64_t{0});
   first.rank_tokens = {first.tokens};

@@ -11,21 +11,33 @@
 
 namespace nsp {
 
+// Of all ranks of a level, equal on all: most rows of a rank, and most rows of a node that lie on
+// other ranks than one of its own.
+struct LevelRows {
+  std::int64_t most = 0;
+  std::int64_t most_elsewhere = 0;
+
+  bool operator==(const LevelRows&) const = default;
+};
+
 // The rank's rows of one (level, backend). Rows that are exchanged for heads arrive ordered by
 // (source rank, sequence); attention needs them by (sequence, position).
 struct Block {
   std::int32_t degree = 1;
-  std::int32_t level = 1;  // degree of the tree's level: the degree, or above usp's inner one
+  std::int32_t level_degree = 1;  // of the tree's level: the degree, or more inside usp
   Backend backend = Backend::kLocal;
-  std::int32_t inner = 1;                    // ranks that exchange rows for heads: ulysses, usp
-  std::int32_t first_rank = 0;               // of the rank's node
-  std::int32_t place = 0;                    // of the rank in its node
+  std::int32_t inner = 1;       // ranks that exchange rows for heads: ulysses, usp
+  std::int32_t first_rank = 0;  // of the rank's node
+  std::int32_t rank = 0;
   std::int64_t begin = 0;                    // first row in the rank's row of tokens
   std::int64_t tokens = 0;                   // rows of this rank
   std::vector<std::int64_t> lengths{};       // the node's whole sequences, longest first
   std::vector<std::int64_t> rank_tokens{};   // rows that each of the inner ranks holds
   std::vector<std::int64_t> to_sequences{};  // row i by sequence is received row to_sequences[i]
   ZigzagPieces pieces{};                     // gather, ring, usp: of the sequences in `lengths`
+  Transport transport = Transport::kCollective;
+  std::int64_t fetch_nanoseconds = 0;  // of PeerCopies, if they are the transport
+  LevelRows level{};
 };
 
 // A block for each of `ways` (all above degree 1, root to leaf, then by backend), then the leaf's

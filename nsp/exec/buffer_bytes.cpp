@@ -1,15 +1,24 @@
-// The sums follow ulysses.cpp stage by stage. k ranks in the node, t rows of this rank, T of the
-// node:
+// The sums follow ulysses.cpp and its exchange stage by stage. k ranks in the node, t rows of this
+// rank, T of the node:
 //
 //   sent      k t rows before an exchange to heads, T before one to rows
 //   received  T or k t
 //   sorted    T: received rows in the order of sequences; no copy when they arrive in it
+//
+// By peer copies, what is sent lies in the arena, and what comes back lands in the layer's rows:
+//
+//   received  T; T more where a kernel puts them in order
+//   own       t, while more runs than a few are brought to their place
+//   rest      k t rows of gradients of copied KV heads
 #include "nsp/exec/buffer_bytes.h"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
+#include "nsp/comm/pull_schedule.h"
+#include "nsp/exec/head_exchange.h"
+#include "nsp/exec/runs.h"
 #include "nsp/exec/zigzag_bytes.h"
 
 namespace nsp {
@@ -28,14 +37,17 @@ struct Sizes {
   RowBytes row;
 };
 
-Sizes sizes_of(const Block& block, const Heads& heads, const ValueShape& value) {
-  const HeadSplit split = split_heads(heads, block.degree);
+RowBytes row_bytes_of(const HeadSplit& split, const ValueShape& value) {
   const std::int64_t head = value.head_dim * value.bytes;
+  return {.query = split.query * head, .qkv = (split.query + 2 * split.kv) * head};
+}
+
+Sizes sizes_of(const Block& block, const Heads& heads, const ValueShape& value) {
   Sizes sizes;
   sizes.own = block.degree * block.tokens;
   sizes.node = std::accumulate(block.rank_tokens.begin(), block.rank_tokens.end(), std::int64_t{0});
   sizes.sorted = std::ranges::is_sorted(block.to_sequences) ? 0 : sizes.node;
-  sizes.row = {.query = split.query * head, .qkv = (split.query + 2 * split.kv) * head};
+  sizes.row = row_bytes_of(split_heads(heads, block.degree), value);
   return sizes;
 }
 
@@ -75,14 +87,74 @@ StageBytes backward_bytes(const Sizes& s, Stage stage) {
   return {};
 }
 
+// Bytes of peer copies that depend on the width of the rows in them.
+struct PeerSizes {
+  std::int64_t node = 0;    // T
+  std::int64_t sorted = 0;  // T, or 0 when runs are pulled to their place
+  std::int64_t own = 0;     // t, or 0
+};
+
+PeerSizes peer_sizes(const Block& block, std::int64_t row_bytes) {
+  const std::vector<Run> runs = runs_of(block);
+  const auto is_own = [&](const Run& run) { return block.first_rank + run.source == block.rank; };
+  const bool by_runs = pulls_runs(block, row_bytes);
+  const bool sorted = by_runs || std::ranges::is_sorted(block.to_sequences);
+  const auto node = std::ssize(block.to_sequences);
+  const bool through_buffer = std::ranges::count_if(runs, is_own) > kMostOwnRuns;
+  return {.node = node, .sorted = sorted ? 0 : node, .own = through_buffer ? block.tokens : 0};
+}
+
+StageBytes peer_forward(const Block& block, const RowBytes& row, Stage stage) {
+  const PeerSizes s = peer_sizes(block, row.qkv);
+  const std::int64_t there = s.node * row.qkv;
+  const std::int64_t saved = s.node * (row.qkv + row.query);
+  switch (stage) {
+    case Stage::kPrologue:
+      return {there + (s.sorted > 0 ? 0 : s.own * row.qkv), there};
+    case Stage::kCompute:
+      return {std::max(there + s.sorted * row.qkv, saved), saved};
+    case Stage::kEpilogue:
+      return {saved + s.own * row.query, saved};
+    case Stage::kFinish:
+      return {saved, saved};
+  }
+  return {};
+}
+
+StageBytes peer_backward(const Block& block, const RowBytes& row, std::int64_t rest, Stage stage) {
+  const PeerSizes s = peer_sizes(block, row.query);
+  const std::int64_t there = s.node * row.query;
+  const std::int64_t computed = s.node * row.qkv;
+  switch (stage) {
+    case Stage::kPrologue:
+      return {there + (s.sorted > 0 ? 0 : s.own * row.query), there};
+    case Stage::kCompute:
+      return {std::max(there + s.sorted * row.query, there + computed), computed};
+    case Stage::kEpilogue:
+      return {computed + rest + s.own * row.qkv, rest};
+    case Stage::kFinish:
+      return {rest, 0};
+  }
+  return {};
+}
+
+StageBytes peer_bytes(
+    const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward) {
+  const HeadSplit split = split_heads(heads, block.degree);
+  const RowBytes row = row_bytes_of(split, value);
+  const std::int64_t rest =
+      split.copies == 1 ? 0 : block.degree * block.tokens * (row.qkv - row.query);
+  return backward ? peer_backward(block, row, rest, stage) : peer_forward(block, row, stage);
+}
+
 // A rank with two rows of one long sequence, and all others of its node like it: pieces of as many
 // rows as there are inner ranks.
 Block two_rows(const Way& way, std::int32_t index) {
   Block block{.degree = way.degree,
-              .level = way.degree,
+              .level_degree = way.degree,
               .backend = way.backend,
               .inner = way.ulysses_degree,
-              .place = index * way.ulysses_degree,
+              .rank = index * way.ulysses_degree,
               .tokens = 2,
               .lengths = {std::int64_t{2} * way.degree},
               .rank_tokens = std::vector<std::int64_t>(static_cast<std::size_t>(way.ulysses_degree),
@@ -134,6 +206,9 @@ StageBytes exchange_bytes(
   if (block.pieces.ring > 1 && block.backend != Backend::kUlysses) {
     return zigzag_bytes(block, heads, value, stage, backward);
   }
+  if (block.transport == Transport::kPeerCopy) {
+    return peer_bytes(block, heads, value, stage, backward);
+  }
   const Sizes sizes = sizes_of(block, heads, value);
   return backward ? backward_bytes(sizes, stage) : forward_bytes(sizes, stage);
 }
@@ -160,6 +235,22 @@ std::int64_t exchange_bytes(const ProgramRound& round,
   return most;
 }
 
+std::int64_t arena_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value) {
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;
+  for (const auto& backend : round.blocks) {
+    const Block& block = backend->block();
+    if (block.transport == Transport::kPeerCopy) {
+      const RowBytes row = row_bytes_of(split_heads(heads, block.degree), value);
+      const std::int64_t there = (block.degree - 1) * block.level.most;
+      const std::int64_t back = block.level.most_elsewhere;
+      forward += PullSchedule::bytes(there, row.qkv) + PullSchedule::bytes(back, row.query);
+      backward += PullSchedule::bytes(there, row.query) + PullSchedule::bytes(back, row.qkv);
+    }
+  }
+  return std::max(forward, backward);
+}
+
 // Every sum is linear in rows, so a rank whose rows all lie at the dearest way holds most. Rows
 // of the node beyond its share may sit on a rank with few of its own: not more than its degree
 // times `tokens` together, as here.
@@ -167,10 +258,16 @@ MemoryBound memory_bound(const AttentionKernel& kernel,
                          const Heads& heads,
                          const ValueShape& value,
                          std::int64_t tokens,
-                         const std::vector<Way>& ways) {
+                         const std::vector<Way>& ways,
+                         std::int32_t reach) {
   MemoryBound bound;
   for (const Way& way : ways) {
     const LaunchShape launch = largest_launch(way, heads, value, tokens);
+    if (way.backend == Backend::kUlysses && way.degree <= reach) {
+      const RowBytes row = row_bytes_of(split_heads(heads, way.degree), value);
+      const std::int64_t leaving = (way.degree - 1) * tokens;
+      bound.arena_bytes = std::max(bound.arena_bytes, leaving * (row.qkv + row.query));
+    }
     for (const bool backward : {false, true}) {
       bound.workspace_bytes =
           std::max(bound.workspace_bytes, kernel.workspace_bytes(launch, backward));

@@ -39,17 +39,27 @@ std::int64_t exchange_bytes(const ProgramRound& round,
                             const ValueShape& value,
                             bool backward);
 
+// Bytes of every rank's arena (PeerCopies) that a pass over the round, forward or backward, takes
+// at once: all its exchanges by peer copies, none of which then waits for the memory of another.
+// Equal on all ranks.
+std::int64_t arena_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value);
+
 // The largest over all plans that use `ways` and give a rank at most `tokens` rows in a round:
 // forward or backward. Sequences are taken as long: each further one adds a row or two (pieces
-// differ by one), and to the workspace of a kernel that pads sequences its padding.
+// differ by one), and to the workspace of a kernel that pads sequences its padding. Ulysses
+// levels up to `reach` go by peer copies.
 struct MemoryBound {
   std::int64_t exchange_bytes = 0;
   std::int64_t workspace_bytes = 0;
+  // Where no level of a plan has more rows on one rank than another has in all; grown when a plan
+  // needs more.
+  std::int64_t arena_bytes = 0;
 };
 MemoryBound memory_bound(const AttentionKernel& kernel,
                          const Heads& heads,
                          const ValueShape& value,
                          std::int64_t tokens,
-                         const std::vector<Way>& ways);
+                         const std::vector<Way>& ways,
+                         std::int32_t reach = 1);
 
 }  // namespace nsp

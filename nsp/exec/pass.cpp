@@ -7,6 +7,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include "nsp/exec/buffer_bytes.h"
 #include "nsp/exec/range.h"
 #include "nsp/exec/view.h"
 
@@ -53,6 +54,14 @@ Progress& progress_of(const Pass& pass) {
   return pass.program->world().communicator->progress;
 }
 
+// All ranks come here with the same round, so that all grow their arenas together.
+void reserve_arena(const Pass& pass, const ProgramRound& round, const Tensor& rows) {
+  if (const auto& peers = pass.program->world().communicator->peers) {
+    const ValueShape value{rows.size(2), static_cast<std::int64_t>(rows.element_size())};
+    peers->reserve(arena_bytes(round, pass.program->heads(), value));
+  }
+}
+
 bool keeps_rows(const ProgramRound& round) {
   return std::ranges::any_of(round.blocks, [](const auto& block) { return block->keeps_rows(); });
 }
@@ -64,6 +73,7 @@ Tensor run_forward(
   const ProgramRound& round = pass.program->round(pass.round);
   ++pass.program->attention_calls;
   ++pass.program->world().attention_calls;
+  reserve_arena(pass, round, q);
   Tensor out = at::empty(q.sizes(), q.options());
   std::vector<ForwardState> states;
   states.reserve(round.blocks.size());
@@ -91,6 +101,7 @@ Tensor run_forward(
 Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) {
   const ProgramRound& round = pass.program->round(pass.round);
   const std::int64_t kv_heads = pass.program->heads().kv;
+  reserve_arena(pass, round, dout);
   const auto gradient = [&](std::int64_t heads) {
     return at::empty({dout.size(0), heads, dout.size(2)}, dout.options());
   };

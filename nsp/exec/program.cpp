@@ -17,11 +17,6 @@ namespace {
 
 // What a sound plan may ask for and this executor does not do: refused, never ignored.
 void check_supported(const Round& round) {
-  for (const LevelTransport& level : round.schedule.transports) {
-    if (level.transport != Transport::kCollective) {
-      bad_input("transport", name(level.transport), "the executor has collective only");
-    }
-  }
   for (const Placement& placement : round.placements) {
     if (placement.mark != Mark::kRecompute) {
       bad_input("mark", name(placement.mark), "the executor has recompute only");
@@ -67,6 +62,16 @@ std::vector<Step> make_steps(const std::vector<Issue>& order,
   return steps;
 }
 
+// Numbers are the same either way, so a plan's transports do not bind: peer copies wherever they
+// reach, which all ranks have agreed on. Rings and what is inside usp go by collectives.
+void choose_transport(const World& world, Block& block) {
+  const auto& peers = world.communicator->peers;
+  if (peers && block.backend == Backend::kUlysses && block.degree <= peers->reach()) {
+    block.transport = Transport::kPeerCopy;
+    block.fetch_nanoseconds = peers->fetch_nanoseconds();
+  }
+}
+
 // The first leaf part covers the exchanges that were issued before the first level's compute.
 void add_first_leaf(ProgramRound& round, std::unique_ptr<LevelBackend> first) {
   const auto before = std::ranges::find_if(
@@ -92,6 +97,7 @@ ProgramRound make_round(World& world, const Round& round, const Heads& heads) {
   ProgramRound result{.tokens = first.tokens, .longest_zigzag = longest_zigzag(round)};
   for (Block& block : blocks) {
     result.tokens += block.tokens;
+    choose_transport(world, block);
     result.blocks.push_back(
         make_backend(std::move(block), heads, *world.communicator, *world.attention));
   }

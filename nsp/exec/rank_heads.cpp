@@ -1,5 +1,7 @@
 #include "nsp/exec/rank_heads.h"
 
+#include <algorithm>
+
 #include "nsp/exec/view.h"
 
 namespace nsp {
@@ -47,6 +49,54 @@ at::Tensor RankHeads::copies(const at::Tensor& rows) const {
                             {tokens_, kv, heads_.copies, d},
                             {ranks.stride(2), ranks.stride(0), ranks.stride(1), ranks.stride(4)})
                   : ranks.transpose(0, 1).reshape({tokens_, kv, heads_.copies, d});
+}
+
+// Where KV heads are shared, a view's first two dimensions are KV heads and their copies: a range
+// is whole KV heads, or some copies of one.
+std::vector<RankHeads::Range> RankHeads::ranges(std::int64_t begin, std::int64_t end) const {
+  std::vector<Range> result;
+  while (begin < end) {
+    std::int64_t until = end;
+    if (shared()) {
+      const bool whole = begin % heads_.copies == 0 && end - begin >= heads_.copies;
+      until = whole ? end / heads_.copies * heads_.copies
+                    : std::min(end, (begin / heads_.copies + 1) * heads_.copies);
+    }
+    result.push_back({begin, until});
+    begin = until;
+  }
+  return result;
+}
+
+at::Tensor RankHeads::members(const at::Tensor& view, const Range& range) const {
+  const std::int64_t count = range.end - range.begin;
+  if (!shared()) {
+    return part(view, 0, range.begin, count);
+  }
+  const std::int64_t copies = heads_.copies;
+  if (count >= copies) {
+    return part(view, 0, range.begin / copies, count / copies);
+  }
+  return part(part(view, 0, range.begin / copies, 1), 1, range.begin % copies, count);
+}
+
+at::Tensor RankHeads::packed(const at::Tensor& rows, const Range& range) const {
+  const std::int64_t count = range.end - range.begin;
+  const std::int64_t row = rows.stride(0);
+  const std::int64_t heads = rows.size(1), d = rows.size(2);
+  if (!shared()) {
+    return strided(rows, {count, tokens_, heads, d}, {tokens_ * row, row, d, 1});
+  }
+  const std::int64_t copies = std::min(count, heads_.copies);
+  return strided(rows,
+                 {count / copies, copies, tokens_, heads, d},
+                 {copies * tokens_ * row, tokens_ * row, row, d, 1});
+}
+
+at::Tensor RankHeads::member(const at::Tensor& view, std::int64_t rank) const {
+  const at::Tensor one = members(view, {rank, rank + 1});
+  const auto leading = static_cast<std::size_t>(one.dim() - 3);
+  return strided(one, one.sizes().slice(leading), one.strides().slice(leading));
 }
 
 }  // namespace nsp

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -18,9 +19,6 @@ class RankHeads {
   RankHeads(std::int64_t tokens, std::int64_t degree, const HeadSplit& heads)
       : tokens_(tokens), degree_(degree), heads_(heads) {}
 
-  // The dimension of a view along which the heads of a rank lie.
-  std::int64_t head_dimension() const { return shared() ? 3 : 2; }
-
   // (t, k * h, D) as (ranks, t, h, D).
   at::Tensor query(const at::Tensor& rows) const;
   // (t, KV, D) as (ranks, t, g, D), copies included. KV heads that are copied in runs which cross
@@ -30,6 +28,19 @@ class RankHeads {
   at::Tensor packed(const at::Tensor& rows) const;
   // (k * t, g, D) in the order of `packed` as (t, KV, copies, D).
   at::Tensor copies(const at::Tensor& rows) const;
+
+  // Members [begin, end) cut into ranges that are one view each.
+  struct Range {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  std::vector<Range> ranges(std::int64_t begin, std::int64_t end) const;
+  // A range of a view's ranks, as a view.
+  at::Tensor members(const at::Tensor& view, const Range& range) const;
+  // (n * t, heads, D), the rows of each rank of a range in turn, as members() of their views.
+  at::Tensor packed(const at::Tensor& rows, const Range& range) const;
+  // One rank's part of a view: (t, heads, D).
+  at::Tensor member(const at::Tensor& view, std::int64_t rank) const;
 
  private:
   // Every rank reads one KV head, which it shares with others.

@@ -1,27 +1,40 @@
 #include "nsp/exec/row_permutation.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/index_select.h>
-
-#include "nsp/exec/view.h"
 
 namespace nsp {
+namespace {
+
+class Ordered final : public Pending {
+ public:
+  Ordered(std::unique_ptr<Pending> rows, const RowPermutation& order)
+      : rows_(std::move(rows)), order_(order) {}
+  at::Tensor wait() override { return order_.apply(rows_->wait()); }
+
+ private:
+  std::unique_ptr<Pending> rows_;
+  const RowPermutation& order_;
+};
+
+}  // namespace
 
 RowPermutation::RowPermutation(const std::vector<std::int64_t>& order)
-    : identity_(std::ranges::is_sorted(order)), order_(order) {}
+    : identity_(std::ranges::is_sorted(order)), index_(order) {}
 
 at::Tensor RowPermutation::apply(const at::Tensor& rows) const {
   if (identity_) {
     return rows;
   }
   at::Tensor result = at::empty(rows.sizes(), rows.options());
-  std::array<at::Tensor, 2> wide = {result, rows};
-  widen(wide);
-  at::index_select_out(wide[0], wide[1], 0, order_.on(rows.device()));
+  index_.gather(rows, result);
   return result;
+}
+
+std::unique_ptr<Pending> RowPermutation::apply(std::unique_ptr<Pending> rows) const {
+  return identity_ ? std::move(rows) : std::make_unique<Ordered>(std::move(rows), *this);
 }
 
 std::vector<std::int64_t> inverse_permutation(const std::vector<std::int64_t>& order) {

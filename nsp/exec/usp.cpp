@@ -69,9 +69,10 @@ std::unique_ptr<LevelBackend> make_across(const Block& block,
                                           AttentionKernel& kernel) {
   const Ring ring = ring_of(block, heads);
   Block rows{.degree = block.pieces.ring,
-             .level = block.level,
+             .level_degree = block.level_degree,
              .backend = block.backend == Backend::kUspRing ? Backend::kRing : Backend::kGather,
              .first_rank = ring.first_rank,
+             .rank = block.rank,
              .tokens = zigzag_tokens(block.pieces, ring.index),
              .lengths = block.lengths,
              .pieces = block.pieces};

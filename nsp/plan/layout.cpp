@@ -1,6 +1,7 @@
 #include "nsp/plan/layout.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <tuple>
 
@@ -50,9 +51,17 @@ std::vector<Segment> pieces_of(const Placement& placement, std::int32_t i) {
   return {zigzag_piece(placement, i, false), zigzag_piece(placement, i, true)};
 }
 
+// By shifts where a node cuts a sequence in one piece a rank: planners count tokens all the time.
 std::int64_t tokens_of(const Placement& placement, std::int32_t i) {
   if (contiguous(placement.backend)) {
-    return slice_of(placement, i).tokens();
+    const auto degree = static_cast<std::uint32_t>(placement.node.degree);
+    if (!std::has_single_bit(degree)) {
+      return slice_of(placement, i).tokens();
+    }
+    const int level = std::countr_zero(degree);
+    const std::int64_t offset = placement.sequence & (placement.node.degree - 1);
+    return (((i + std::int64_t{1}) * placement.tokens + offset) >> level) -
+           ((i * placement.tokens + offset) >> level);
   }
   return zigzag_piece(placement, i, false).tokens() + zigzag_piece(placement, i, true).tokens();
 }

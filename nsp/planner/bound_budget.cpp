@@ -88,10 +88,19 @@ class Deal {
        const BoundWorld& world,
        std::int64_t room,
        std::int64_t price)
-      : longest_(longest), world_(world), room_(room), price_(price) {}
+      : longest_(longest),
+        world_(world),
+        room_(room),
+        price_(price),
+        area_left_(longest.size() + 1, 0) {
+    for (std::size_t i = longest.size(); i-- > 0;) {
+      area_left_[i] =
+          area_left_[i + 1] + std::ranges::min(longest[i]->degrees, {}, &DegreeCost::area).area;
+    }
+  }
 
   Signed least() {
-    place(0, 0);
+    place(0, 0, 0);
     return least_;
   }
 
@@ -101,30 +110,31 @@ class Deal {
     std::int32_t ranks = 0;
   };
 
-  void place(std::size_t next, Signed area);
+  void place(std::size_t next, Signed area, std::int64_t lasts);
   void settle(Signed area);
 
   const std::vector<const Charged*>& longest_;
   const BoundWorld& world_;
   std::int64_t room_;
   std::int64_t price_;
+  std::vector<Signed> area_left_;  // least of the sequences from this one on
   std::vector<Round> rounds_;
   Signed least_ = kFar;
 };
 
 void Deal::settle(Signed area) {
-  std::int64_t lasts = 0;
   for (const Round& round : rounds_) {
-    lasts += round.lasts;
     const std::int64_t others = std::max(0, world_.world - round.ranks);
     area += Signed{others} * std::max<std::int64_t>(0, round.lasts - price_);
   }
-  if (lasts <= room_) {
-    least_ = std::min(least_, area);
-  }
+  least_ = std::min(least_, area);
 }
 
-void Deal::place(std::size_t next, Signed area) {
+// `lasts`: of all rounds; it only grows, and what settle() adds is never below 0.
+void Deal::place(std::size_t next, Signed area, std::int64_t lasts) {
+  if (lasts > room_ || area + area_left_[next] >= least_) {
+    return;
+  }
   if (next == longest_.size()) {
     settle(area);
     return;
@@ -137,11 +147,11 @@ void Deal::place(std::size_t next, Signed area) {
       const Round before = rounds_[r];
       rounds_[r] = {.lasts = std::max(before.lasts, cost.alone),
                     .ranks = before.ranks + cost.degree};
-      place(next + 1, with);
+      place(next + 1, with, lasts + rounds_[r].lasts - before.lasts);
       rounds_[r++] = before;
     }
     rounds_.push_back({.lasts = cost.alone, .ranks = cost.degree});
-    place(next + 1, with);
+    place(next + 1, with, lasts + cost.alone);
     rounds_.pop_back();
   }
 }

@@ -70,6 +70,22 @@ std::string joined(const std::vector<std::int32_t>& degrees) {
       "planner", "'" + name + "'", "must be one of " + joined(planner_names()) + " (K: a degree)");
 }
 
+// Why a degree has no way.
+std::string why_none(const ModelShape& shape,
+                     std::int32_t ranks_per_host,
+                     std::int32_t degree,
+                     const std::vector<Backend>& backends) {
+  const bool ulysses = std::ranges::count(backends, Backend::kUlysses) > 0;
+  if (!ulysses && degree <= ranks_per_host) {
+    return "is not more than the " + std::to_string(ranks_per_host) +
+           " ranks of a host, and usp spans hosts: add another backend for smaller degrees";
+  }
+  if (!ulysses) {
+    return "has no way: usp needs several heads to split inside a host";
+  }
+  return "does not divide the " + std::to_string(shape.heads) + " query heads of " + shape.name;
+}
+
 }  // namespace
 
 std::vector<std::string> planner_names() {
@@ -156,8 +172,8 @@ void check_degrees(const PlanRequest& request,
   if (allowed.back() != request.sp_max) {
     bad_input("sp_max",
               request.sp_max,
-              "does not divide the " + std::to_string(shape.heads) + " query heads of " +
-                  shape.name + "; allowed: " + joined(allowed));
+              why_none(shape, ranks_per_host, request.sp_max, backends) +
+                  "; allowed: " + joined(allowed));
   }
   if (choice.degree > 0 && std::ranges::find(allowed, choice.degree) == allowed.end()) {
     bad_input("planner",

@@ -21,8 +21,7 @@ class OneRound {
   void start_from(const std::vector<Placement>& placements);
   void bisect_target();
   void restart(int part);
-  void thin_out();
-  Solution take();
+  std::vector<Solution> take(std::size_t most);
 
  private:
   static constexpr std::uint64_t kSeed = 2609'22755;
@@ -30,6 +29,7 @@ class OneRound {
 
   void offer(const std::vector<Placement>& placements);
   void keep();
+  Ids thinned(const Ids& nodes, std::int64_t most);
   void thin_out(std::size_t sequence, std::int64_t most);
   bool thinner(std::size_t sequence, Assignment::Id to, std::int64_t most);
   bool optimal() const {
@@ -45,6 +45,7 @@ class OneRound {
   Random random_;
   Quality best_;
   Ids nodes_;
+  std::vector<Ids> found_;                // by the restarts, within the token budget
   std::int64_t least_start_ = INT64_MAX;  // load
 };
 
@@ -121,6 +122,9 @@ void OneRound::restart(int part) {
     local_search(state_, random_, scaled(effort_.search));
     keep();
   }
+  if (effort_.all_restarts && state_.excess() == 0) {
+    found_.push_back(state_.nodes());
+  }
 }
 
 // To a node below the sequence's own, if that moves fewer bytes and costs next to nothing, or holds
@@ -141,7 +145,7 @@ bool OneRound::thinner(std::size_t sequence, Assignment::Id to, std::int64_t mos
 }
 
 void OneRound::thin_out(std::size_t sequence, std::int64_t most) {
-  const Node node = state_.node(nodes_[sequence]);
+  const Node node = state_.node(state_.nodes()[sequence]);
   for (const TableWay& way : costs_.ways()) {
     for (std::int32_t at = 0; way.way.degree < node.degree && at < node.degree;
          at += way.way.degree) {
@@ -153,18 +157,33 @@ void OneRound::thin_out(std::size_t sequence, std::int64_t most) {
 }
 
 // Each sequence to the smallest such degree.
-void OneRound::thin_out() {
-  state_.assign(nodes_);
-  const std::int64_t most = std::min(best_.load + best_.load / kNearly, least_start_);
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    thin_out(i, most);
+Ids OneRound::thinned(const Ids& nodes, std::int64_t most) {
+  state_.assign(nodes);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    thin_out(i, std::min(most, least_start_));
   }
-  nodes_ = state_.nodes();
+  return state_.nodes();
 }
 
-Solution OneRound::take() {
-  state_.assign(nodes_);
-  return score(problem_, state_.placement());
+// The best; then, up to `most` in all, the best thinned out further, what restarts found.
+std::vector<Solution> OneRound::take(std::size_t most) {
+  std::vector<Solution> taken;
+  const auto add = [&](const Ids& nodes) {
+    state_.assign(nodes);
+    taken.push_back(score(problem_, state_.placement()));
+  };
+  const Ids best = nodes_;
+  add(thinned(best, best_.load + best_.load / kNearly));
+  const bool others = best_.excess == 0 && most > 1;
+  for (std::size_t i = 0; others && i < effort_.thin.size() && taken.size() < most; ++i) {
+    add(thinned(best, best_.load + best_.load / effort_.thin[i]));
+  }
+  for (std::size_t i = 0; others && i < found_.size() && taken.size() < most; ++i) {
+    if (found_[i] != best) {
+      add(found_[i]);
+    }
+  }
+  return taken;
 }
 
 }  // namespace
@@ -188,7 +207,10 @@ NspEffort nsp_effort(const std::string& name) {
             .split_percent = 5,
             .trials = 96,
             .more_rounds = 1,
-            .looks = 1};
+            .looks = 1,
+            .thin = {512, 64},
+            .finalists = 4,
+            .all_restarts = true};
   }
   return {.targets = 8,
           .parts = {6, 4, 8, 3, 12},
@@ -198,12 +220,22 @@ NspEffort nsp_effort(const std::string& name) {
           .split_percent = 2,
           .trials = 384,
           .more_rounds = 2,
-          .looks = 3};
+          .looks = 3,
+          .thin = {1024, 256, 64},
+          .finalists = 10,
+          .all_restarts = true};
 }
 
 Solution nsp_round(const Problem& problem,
                    const NspEffort& effort,
                    const std::vector<std::vector<Placement>>& starts) {
+  return std::move(nsp_finalists(problem, effort, starts, 1).front());
+}
+
+std::vector<Solution> nsp_finalists(const Problem& problem,
+                                    const NspEffort& effort,
+                                    const std::vector<std::vector<Placement>>& starts,
+                                    std::size_t most) {
   OneRound round(problem, effort);
   for (const std::vector<Placement>& placements : starts) {
     round.start_from(placements);
@@ -212,8 +244,7 @@ Solution nsp_round(const Problem& problem,
   for (const int part : effort.parts) {
     round.restart(part);
   }
-  round.thin_out();
-  return round.take();
+  return round.take(most);
 }
 
 }  // namespace nsp

@@ -11,6 +11,7 @@
 // machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct NspEffort {
   int more_rounds = 0;        // numbers of rounds beyond the fewest that are tried
   int looks = 0;              // deals from each start that are planned to choose one
   std::int64_t bound = 0;     // a load that no plan is below: searching ends there
+  std::vector<std::int64_t> thin{};  // further finalists: step 3 with 1 / thin of the load
+  std::size_t finalists = 1;         // plans that the simulator chooses from
+  bool all_restarts = false;         // what every restart found is a finalist
 };
 
 // fast, default or thorough.
@@ -40,5 +44,12 @@ NspEffort nsp_effort(const std::string& name);
 Solution nsp_round(const Problem& problem,
                    const NspEffort& effort,
                    const std::vector<std::vector<Placement>>& starts = {});
+
+// The same one, and behind it up to `most` - 1 others that keep the token budget: of higher load,
+// but less exchange or another balance. For the simulator to choose from.
+std::vector<Solution> nsp_finalists(const Problem& problem,
+                                    const NspEffort& effort,
+                                    const std::vector<std::vector<Placement>>& starts,
+                                    std::size_t most);
 
 }  // namespace nsp

@@ -15,10 +15,10 @@
 namespace nsp {
 namespace {
 
-std::vector<std::vector<Placement>> placements(std::vector<Solution> rounds) {
+std::vector<std::vector<Placement>> placements(const std::vector<Solution>& rounds) {
   std::vector<std::vector<Placement>> result;
-  for (Solution& round : rounds) {
-    result.push_back(std::move(round.placements));
+  for (const Solution& round : rounds) {
+    result.push_back(round.placements);
   }
   return result;
 }
@@ -50,13 +50,21 @@ void set_marks(Plan& plan,
   plan.predicted.bytes_max = std::ranges::max(saved_bytes(plan, token_bytes));
 }
 
-// Simulated, except where every millisecond counts.
-ScheduleRule schedule_rule(const CostModel& model, const PlanRequest& request) {
+// Simulated, unless the search has done so, except where every millisecond counts. Borrows all.
+ScheduleRule schedule_rule(const CostModel& model,
+                           const PlanRequest& request,
+                           const std::vector<Solution>& rounds) {
   if (request.effort == "fast") {
     return nullptr;
   }
-  return [&model, world = request.world](Round& round, std::size_t) {
-    ChosenOrder chosen = best_order(model, round, world);
+  return [&](Round& round, std::size_t index) {
+    const Schedule& known = rounds[index].schedule;
+    if (!known.order.empty()) {
+      round.schedule.order = known.order;
+      round.schedule.leaf_first = known.leaf_first;
+      return;
+    }
+    ChosenOrder chosen = best_order(model, round, request.world);
     round.schedule.order = std::move(chosen.order);
     round.schedule.leaf_first = std::move(chosen.leaf_first);
   };
@@ -90,11 +98,11 @@ PlanResult plan_checked(const PlanRequest& request,
                       .sequences = kept.sequences,
                       .backends = backends_of(request, choice)};
   const std::int64_t bound = lower_bound(batch);
-  PlanResult result{.plan = make_plan(settings,
-                                      placements(solve(batch, request, choice, bound)),
-                                      kept.dropped,
-                                      schedule_rule(model, request)),
-                    .why_infeasible = ""};
+  const std::vector<Solution> rounds = solve(batch, request, choice, shape, bound);
+  PlanResult result{
+      .plan = make_plan(
+          settings, placements(rounds), kept.dropped, schedule_rule(model, request, rounds)),
+      .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
   result.plan.bound_seconds =
       static_cast<double>(result.plan.feasible ? bound : bound_without_budget(batch)) / 1e9;

@@ -36,6 +36,7 @@ struct Solution {
   bool feasible = false;              // no rank holds more than the token budget
   std::int64_t load = 0;              // nanoseconds of one layer, forward + backward
   std::int64_t tokens_max = 0;
+  Schedule schedule{};  // where one was chosen on the way; else empty
 };
 
 // nodes[i] runs the problem's sequence i.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "nsp/base/error.h"
+#include "nsp/cost/evaluate.h"
 #include "nsp/planner/choice.h"
 
 namespace nsp {
@@ -30,19 +31,6 @@ void check_range(const char* field, std::int64_t value, std::int64_t least, std:
   if (value < least || value > most) {
     bad_input(
         field, value, "must be from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-}
-
-void check_experts(const PlanRequest& request, const ModelShape& shape) {
-  const bool power = request.ep >= 1 && (request.ep & (request.ep - 1)) == 0;
-  if (!power || request.world % request.ep != 0) {
-    bad_input("ep",
-              request.ep,
-              "must be a power of two that divides the world of " + std::to_string(request.world) +
-                  " ranks");
-  }
-  if (request.ep > 1 && shape.experts == 0) {
-    bad_input("ep", request.ep, "must be 1: " + shape.name + " has no experts");
   }
 }
 
@@ -83,7 +71,7 @@ void check(const PlanRequest& request, const ModelShape& shape, std::int32_t ran
               "must divide the world of " + std::to_string(request.world) + " ranks");
   }
   check_degrees(request, shape, ranks_per_host);
-  check_experts(request, shape);
+  check_ep(request.ep, request.world, shape);
   check_range("token_budget", request.token_budget, 0, kMaxTokens);
   check_range("byte_budget", request.byte_budget, 0, INT64_MAX);
   check_range("prefix", request.prefix, 0, kMostRanks);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nsp/base/error.h"
+#include "nsp/cost/evaluate.h"
 #include "nsp/sim/engine.h"
 #include "nsp/sim/memory.h"
 
@@ -29,24 +30,25 @@ void add_round(Script& script, RoundStages stages, std::int32_t round, std::int3
   }
 }
 
-Script make_script(const Plan& plan,
-                   const CostModel& model,
+Script make_script(const CostModel& model,
                    const ModelShape& shape,
+                   const std::vector<Round>& rounds,
+                   std::int32_t world,
                    const SimulateOptions& options) {
-  Script script{.world = plan.world};
+  Script script{.world = world};
   const StageOptions stages{.overlap = options.overlap, .checkpointing = options.checkpointing};
-  for (std::size_t round = 0; round < plan.rounds.size(); ++round) {
+  for (std::size_t round = 0; round < rounds.size(); ++round) {
     add_round(script,
-              make_stages(model, plan.rounds[round], plan.world, stages),
+              make_stages(model, rounds[round], world, stages),
               static_cast<std::int32_t>(round),
               static_cast<std::int32_t>(shape.layers));
   }
-  if (!plan.rounds.empty()) {
-    const std::int32_t stage = add(script, optimizer_stage(model, plan.world));
+  if (!rounds.empty()) {
+    const std::int32_t stage = add(script, optimizer_stage(model, world));
     script.visits.push_back(
-        {.stage = stage, .round = static_cast<std::int32_t>(plan.rounds.size()) - 1});
+        {.stage = stage, .round = static_cast<std::int32_t>(rounds.size()) - 1});
   }
-  const FsdpTimes fsdp{.gather = model.gather(plan.world), .scatter = model.scatter(plan.world)};
+  const FsdpTimes fsdp{.gather = model.gather(world), .scatter = model.scatter(world)};
   add_fsdp(script, options.fsdp ? &fsdp : nullptr);
   number_slots(script);
   return script;
@@ -58,12 +60,9 @@ Timeline simulate(const Plan& plan,
                   const ModelShape& shape,
                   const Profile& profile,
                   const SimulateOptions& options) {
-  if (options.ep < 1 || plan.world % options.ep != 0) {
-    bad_input(
-        "ep", options.ep, "must divide the world of " + std::to_string(plan.world) + " ranks");
-  }
+  check_ep(options.ep, plan.world, shape);
   const CostModel model(shape, profile, plan.ranks_per_host, options.ep);
-  const Script script = make_script(plan, model, shape, options);
+  const Script script = make_script(model, shape, plan.rounds, plan.world, options);
   Timeline timeline =
       Engine(script, {.spans = options.spans, .skip_periods = !options.every_layer}).play();
   const std::vector<std::int64_t> bytes = memory_bytes(plan, shape, options.checkpointing);
@@ -71,6 +70,13 @@ Timeline simulate(const Plan& plan,
   timeline.memory_bytes = *most;
   timeline.memory_rank = static_cast<std::int32_t>(most - bytes.begin());
   return timeline;
+}
+
+std::int64_t simulated_step(const CostModel& model,
+                            const ModelShape& shape,
+                            const std::vector<Round>& rounds,
+                            std::int32_t world) {
+  return Engine(make_script(model, shape, rounds, world, {}), {}).play().step;
 }
 
 Checkpointing parse_checkpointing(const std::string& name) {

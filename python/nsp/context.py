@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+import logging
 import os
 import weakref
 from collections.abc import Sequence
@@ -20,8 +21,10 @@ from nsp._native import execution
 from nsp.agreement import Agreement, Entry
 from nsp.planning import Plan
 from nsp.settings import Settings, check_settings, make_settings
+from nsp.transport import choose, wanted
 
 _names = count()
+logger = logging.getLogger("nsp")
 
 
 @dataclass(eq=False)
@@ -108,9 +111,11 @@ def init(
     preset's name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. backends: what planner
     nsp may use beside local, as in `nsp.plan`; with gather or ring sp_max need not divide the heads.
     replicas: allow a mesh that covers only part of the job's ranks. attention: the kernel, cpu, flash or
-    cudnn (default: the device's fastest; flash has a deterministic backward). timeout: how long a rank waits
-    for others in nsp's own exchanges and agreements before its watchdog ends it with a sentence that names
-    rank, step, level and phase; a failure of one rank ends the others within seconds.
+    cudnn (default: the device's fastest; flash has a deterministic backward). Inside a host rows travel by
+    peer copies where all ranks can (see nsp.transport; NSP_TRANSPORT forces collective or peer-copy).
+    timeout: how long a rank waits for others in nsp's own exchanges and agreements before its watchdog ends
+    it with a sentence that names rank, step, level and phase; a failure of one rank ends the others within
+    seconds.
 
     ValueError: a bad argument, before any collective. RuntimeError: ranks with other settings, or a failed
     self-check.
@@ -141,6 +146,7 @@ def init(
         backends=backends,
     )
     check_settings(settings)
+    wanted()
     name = f"world-{ranks[0]}-{next(_names)}"
     rank = dist.get_rank(group)
     _compare(settings, name, rank, timeout)
@@ -156,11 +162,36 @@ def init(
         error_file = os.environ.get("TORCHELASTIC_ERROR_FILE", "")
         world.watch(_store(), name, timeout.total_seconds(), error_file)
         failure.watch(context)
+        _use_peer_copies(context, backend)
     if self_check:
         from nsp.self_check import run
 
         run(context)
     return context
+
+
+def _use_peer_copies(context: Context, backend: str) -> None:
+    """Where they work: memory for the token budget, if that is known (it grows with the plans)."""
+    sp_max, shape = context.settings.sp_max, context.settings.shape
+    remedy = "set NSP_TRANSPORT alike everywhere"
+    agreement = context.agreement("transport", remedy)
+    reach = choose(agreement, sp_max, context.device, backend, execution().peer_copies)
+    if context.rank == 0 and context.device.type == "cuda" and sp_max > 1:
+        how = f"peer copies up to degree {reach.degree}" if reach.degree > 1 else "collectives"
+        logger.info("transport: %s%s", how, f" ({reach.why})" if reach.why else "")
+    if reach.degree == 1:
+        return
+    context.world.use_peer_copies(context.group.group_name, str(context.device), reach.degree)
+    if context.settings.token_budget is not None:
+        *_, arena = context.world.memory_bound(
+            context.settings.token_budget,
+            sp_max,
+            shape["heads"],
+            shape["kv_heads"],
+            shape["head_dim"],
+            shape["bytes_per_value"],
+        )
+        context.world.reserve_arena(arena)
 
 
 def _ranks_of(mesh: Any) -> tuple[dist.ProcessGroup | None, list[int]]:

@@ -17,17 +17,19 @@ NCCL_BYTES = 580 << 20  # of one communicator, measured on H200 with NCCL 2.28; 
 @dataclass(frozen=True)
 class Memory:
     """Bytes of a rank: its communicator (estimate), the most that attention's workspace and exchange buffers
-    take in any plan within the token budget.
+    take in any plan within the token budget, and the arena that neighbours pull from.
     """
 
     communicator: int
     workspace: int
     exchange: int
+    arena: int = 0
 
     def __str__(self) -> str:
         return (
             f"memory of a rank beside the model's: communicator about {_text(self.communicator)}, attention "
             f"workspace up to {_text(self.workspace)}, exchange buffers up to {_text(self.exchange)}"
+            + (f", arena about {_text(self.arena)}" if self.arena else "")
         )
 
 

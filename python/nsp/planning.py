@@ -137,7 +137,8 @@ def plan(
 
     lengths: tokens of each sequence. model, profile: a preset's name, a JSON file's path, or JSON text.
     ranks_per_host: ranks that share a host, for what traffic costs; None: all of them.
-    token_budget: most tokens a rank holds in a round; 0: 1.2 x all tokens / world, rounded up.
+    token_budget: most tokens a rank holds in a round; 0: 1.2 x all tokens / world, rounded up. A larger
+    batch takes several rounds, planned together: give a whole window of gradient accumulation as one.
     over_length: error, skip or truncate.
     byte_budget: most bytes of attention output that a rank saves of a layer, so that it need not be
     recomputed; mark_order: seconds-per-byte, or tree, from the root down.

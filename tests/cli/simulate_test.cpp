@@ -52,7 +52,7 @@ TEST(SimulateCommand, AnotherProfileIsANoteAndAnotherModelIsRefused) {
   expect_bad_input({"simulate", plan, "--profile", "cpu-gloo", "--checkpoint", "some"},
                    "must be none, full or marks");
   expect_bad_input({"simulate", plan, "--profile", "cpu-gloo", "--ep", "3"},
-                   "must divide the world of 4");
+                   "must be a power of two that divides the world of 4");
 }
 
 }  // namespace

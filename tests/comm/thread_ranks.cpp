@@ -142,9 +142,9 @@ class ThreadBackend final : public c10d::Backend {
 void run_rank(int rank,
               int world,
               const std::shared_ptr<Room>& room,
+              const c10::intrusive_ptr<c10d::Store>& store,
               const std::function<void(int, const std::string&)>& body) {
   at::set_num_threads(1);
-  auto store = c10::make_intrusive<c10d::HashStore>();
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, world);
   const auto type = c10d::ProcessGroup::BackendType::CUSTOM;
   group->setBackend(c10::kCPU, type, c10::make_intrusive<ThreadBackend>(room, rank, world));
@@ -162,13 +162,14 @@ void run_rank(int rank,
 
 void run_ranks(int world, const std::function<void(int rank, const std::string& group)>& body) {
   const auto room = std::make_shared<Room>(world);
+  const auto store = c10::make_intrusive<c10d::HashStore>();
   std::mutex mutex;
   std::exception_ptr first;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        run_rank(rank, world, room, body);
+        run_rank(rank, world, room, store, body);
         room->leave(rank);
       } catch (...) {
         const std::scoped_lock lock(mutex);

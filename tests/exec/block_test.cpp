@@ -78,12 +78,12 @@ TEST(Block, InnerRanksOfUspHoldThePiecesOfTheirRingIndex) {
   EXPECT_EQ(usp.pieces.tokens, (std::vector<Counts>{{2, 2, 2, 2}}));
   const Block inner = inner_block(usp);
   EXPECT_EQ(inner.degree, 2);
-  EXPECT_EQ(inner.level, 4);
+  EXPECT_EQ(inner.level_degree, 4);
   EXPECT_EQ(inner.first_rank, 0);
   EXPECT_EQ(inner.rank_tokens, Counts({2, 2}));
   EXPECT_EQ(inner.to_sequences, Counts({0, 2, 1, 3}));
   EXPECT_EQ(inner.lengths, Counts({4}));
-  EXPECT_EQ(inner.place, 1);
+  EXPECT_EQ(inner.rank, 1);
 }
 
 TEST(Block, BlocksCoverTheRow) {
@@ -105,6 +105,18 @@ TEST(Block, BlocksCoverTheRow) {
       next += block.tokens;
     }
     EXPECT_EQ(next, rows);
+  }
+}
+
+// Ranks 0 and 1 hold 3 and 2 rows, ranks 2 and 3 4 each of another node: most is 4, and 4 lie
+// elsewhere for rank 2. All ranks say the same.
+TEST(Block, KnowsTheLevelBeyondItsNode) {
+  const Round round =
+      round_of(4, 2, {place(0, 2, {0, 2}), place(1, 3, {0, 2}), place(2, 8, {2, 2})});
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    const Block block = make_blocks(round, rank, {head_split(2)}).front();
+    EXPECT_EQ(block.level, (LevelRows{.most = 4, .most_elsewhere = 4}));
+    EXPECT_EQ(block.rank, rank);
   }
 }
 

@@ -2,8 +2,8 @@
 #include "nsp/exec/buffer_bytes.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <ATen/Parallel.h>
@@ -44,11 +44,20 @@ struct Measured {
 };
 
 struct Rank {
-  Rank(std::int32_t rank, const Plan& plan, const Heads& given, at::ScalarType values = at::kFloat)
+  Rank(std::int32_t rank,
+       const Plan& plan,
+       const Heads& given,
+       std::int32_t reach = 1,
+       std::int64_t fetch_nanoseconds = 0,
+       at::ScalarType values = at::kFloat)
       : heads(given), type(values) {
     auto world = std::make_shared<World>();
     world->communicator = std::make_unique<test::Recorder>(rank, plan.world, issued);
     world->attention = std::make_unique<test::NoAttention>();
+    if (reach > 1) {
+      world->communicator->peers =
+          std::make_unique<test::IdlePeers>(rank, reach, fetch_nanoseconds);
+    }
     pass.program = std::make_shared<Program>(world, to_json(plan).dump(), heads);
   }
 
@@ -82,10 +91,11 @@ struct Rank {
   Pass pass;
 };
 
+constexpr std::int64_t kDearFetches = 1'000'000'000;  // one a source, then a kernel
 constexpr ValueShape kValue{.head_dim = 2, .bytes = 4};
 
-// The formulas of a pass forward and backward against one; returns what forward took.
-std::int64_t expect_equal(const Rank& rank, const std::string& where) {
+// Bytes of a forward pass, after both passes were compared with the formulas.
+std::int64_t expect_formulas(const Rank& rank) {
   const ValueShape value{.head_dim = 2,
                          .bytes = static_cast<std::int64_t>(at::elementSize(rank.type))};
   std::vector<Tensor> kept;
@@ -93,10 +103,10 @@ std::int64_t expect_equal(const Rank& rank, const std::string& where) {
   rank.backward(kept);
   kept.clear();
   const Measured forward = rank.forward(kept);
-  EXPECT_EQ(forward.most, exchange_bytes(rank.round(), rank.heads, value, false)) << where;
+  EXPECT_EQ(forward.most, exchange_bytes(rank.round(), rank.heads, value, false));
   const Measured backward = rank.backward(kept);
-  EXPECT_EQ(backward.most, exchange_bytes(rank.round(), rank.heads, value, true)) << where;
-  EXPECT_EQ(backward.kept, 0) << where;
+  EXPECT_EQ(backward.most, exchange_bytes(rank.round(), rank.heads, value, true));
+  EXPECT_EQ(backward.kept, 0);
   return forward.most;
 }
 
@@ -106,10 +116,10 @@ TEST(BufferBytes, EqualWhatTheExecutorAllocates) {
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       const Plan plan = random_plan(seed);
       for (const std::int32_t index : {0, plan.world - 1}) {
-        exchanged +=
-            expect_equal(Rank(index, plan, heads),
-                         "seed " + std::to_string(seed) + ", rank " + std::to_string(index) +
-                             ", kv heads " + std::to_string(heads.kv));
+        SCOPED_TRACE(fmt::format("seed {}, rank {}, kv heads {}", seed, index, heads.kv));
+        exchanged += expect_formulas(Rank(index, plan, heads));
+        exchanged += expect_formulas(Rank(index, plan, heads, plan.sp_max));  // runs
+        exchanged += expect_formulas(Rank(index, plan, heads, plan.sp_max, kDearFetches));
       }
     }
   }
@@ -136,11 +146,13 @@ TEST(BufferBytes, EqualWhatEveryBackendAllocates) {
                                     place(4, 5, {6, 1})}});
       for (const std::int32_t index : {0, 1, 3, 7}) {
         for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-          expect_equal(Rank(index, plan, {.query = 8, .kv = kv_heads}, type),
-                       "degree " + std::to_string(way.degree) + ", backend " +
-                           std::string(name(way.backend)) + ", inner " +
-                           std::to_string(way.ulysses_degree) + ", rank " + std::to_string(index) +
-                           ", kv heads " + std::to_string(kv_heads));
+          SCOPED_TRACE(fmt::format("degree {}, backend {}, inner {}, rank {}, kv heads {}",
+                                   way.degree,
+                                   name(way.backend),
+                                   way.ulysses_degree,
+                                   index,
+                                   kv_heads));
+          expect_formulas(Rank(index, plan, {.query = 8, .kv = kv_heads}, 1, 0, type));
         }
       }
     }
@@ -151,8 +163,33 @@ TEST(BufferBytes, EqualWhatRandomPlansOfAllBackendsAllocate) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     const Plan plan = random_ways_plan(seed);
     for (const std::int32_t index : {0, plan.world - 1}) {
-      expect_equal(Rank(index, plan, {.query = 32, .kv = 2}),
-                   "seed " + std::to_string(seed) + ", rank " + std::to_string(index));
+      SCOPED_TRACE(fmt::format("seed {}, rank {}", seed, index));
+      expect_formulas(Rank(index, plan, {.query = 32, .kv = 2}));
+      expect_formulas(Rank(index, plan, {.query = 32, .kv = 2}, plan.sp_max));
+    }
+  }
+}
+
+// One sequence of 8 tokens on 2 ranks, 4 query and 2 KV heads of 2 floats: 32 bytes a row of q, k,
+// v, 16 of out. Half of the 8 rows leave a rank: 4 x 32 and 4 x 16 bytes, 256 each in the arena.
+TEST(BufferBytes, ByPeerCopiesAOneLevelPlanIsSolvedByHand) {
+  const Plan plan = make_plan({.world = 2, .sp_max = 2}, {{place(0, 8, {0, 2})}});
+  const Rank rank(0, plan, {.query = 4, .kv = 2}, 2);
+  EXPECT_EQ(arena_bytes(rank.round(), rank.heads, kValue), 512);
+  // Forward: kept 8 x 48; out lands in the layer's rows. Backward: 8 x (16 + 32).
+  EXPECT_EQ(exchange_bytes(rank.round(), rank.heads, kValue, false), 384);
+  EXPECT_EQ(exchange_bytes(rank.round(), rank.heads, kValue, true), 384);
+}
+
+TEST(BufferBytes, ArenasAreEqualOnAllRanks) {
+  const Heads heads{.query = 32, .kv = 2};
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Plan plan = random_plan(seed);
+    const Rank first(0, plan, heads, plan.sp_max);
+    const std::int64_t bytes = arena_bytes(first.round(), heads, kValue);
+    for (std::int32_t index = 1; index < plan.world; index += 3) {
+      const Rank rank(index, plan, heads, plan.sp_max);
+      EXPECT_EQ(arena_bytes(rank.round(), heads, kValue), bytes) << "seed " << seed;
     }
   }
 }

@@ -18,6 +18,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "host_peers.h"
 #include "nsp/comm/c10d.h"
 #include "nsp/exec/attention.h"
 #include "nsp/exec/program.h"
@@ -131,6 +132,7 @@ struct RankRun {
   std::vector<Segment> row;
   Lengths starts;
   std::string plan_json;
+  std::shared_ptr<HostArenas> arenas;
 };
 
 Difference run_rank(const Batch& batch,
@@ -140,6 +142,12 @@ Difference run_rank(const Batch& batch,
   auto world = std::make_shared<World>();
   world->communicator = make_c10d_communicator(group);
   world->attention = make_cpu_attention();
+  if (options.reach > 1) {
+    world->communicator->peers =
+        make_host_peers(run.arenas,
+                        *world->communicator,
+                        {.reach = options.reach, .fetch_nanoseconds = options.fetch_nanoseconds});
+  }
   const auto handle = add_program(std::make_shared<Program>(world, run.plan_json, options.heads));
   const auto input = [&](const Tensor& x) {
     return as_input(take(x, run.row, run.starts), options);
@@ -154,6 +162,9 @@ Difference run_rank(const Batch& batch,
   torch::autograd::backward({out}, {input(batch.dout)});
   result.exchanges_backward = {world->communicator->exchanges - result.exchanges_forward[0]};
   result.bytes = {world->communicator->bytes};
+  if (const auto& peers = world->communicator->peers) {
+    result.arena_bytes = peers->capacity();
+  }
   const auto compare = [&](const Tensor& got, const Tensor& wanted) {
     return difference(got, take(wanted, run.row, run.starts), run.row);
   };
@@ -172,6 +183,7 @@ void merge(Difference& all, const Difference& rank) {
   all.exchanges_forward.push_back(rank.exchanges_forward[0]);
   all.exchanges_backward.push_back(rank.exchanges_backward[0]);
   all.bytes.push_back(rank.bytes[0]);
+  all.arena_bytes = rank.arena_bytes;
 }
 
 }  // namespace
@@ -191,9 +203,10 @@ Difference run_plan(const Plan& plan, const RunOptions& options, const Reference
         reference.lengths.empty() ? lengths : reference.lengths,
         reference.window.value_or(options.window));
   const std::string text = to_json(plan).dump();
+  const auto arenas = make_host_arenas(plan.world);
   std::vector<Difference> ranks(static_cast<std::size_t>(plan.world));
   run_ranks(plan.world, [&](int rank, const std::string& group) {
-    const RankRun run{rank_row(round, rank), starts, text};
+    const RankRun run{rank_row(round, rank), starts, text, arenas};
     ranks[static_cast<std::size_t>(rank)] = run_rank(batch, run, options, group);
   });
   Difference all;

@@ -20,6 +20,8 @@ struct RunOptions {
   // q, k, v and the gradient of out as views of (heads, T, head_dim) memory, as models pass them.
   bool strided = false;
   std::int64_t window = 0;
+  std::int32_t reach = 1;  // levels up to it go by peer copies
+  std::int64_t fetch_nanoseconds = 0;
 };
 
 // Worst absolute difference over all rows of all ranks; counters of each rank.
@@ -31,6 +33,7 @@ struct Difference {
   std::vector<std::int64_t> exchanges_forward;
   std::vector<std::int64_t> exchanges_backward;
   std::vector<std::int64_t> bytes;
+  std::int64_t arena_bytes = 0;  // of peer copies, on every rank
 
   double worst() const;
 };

@@ -2,6 +2,7 @@
 #include "parity.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -47,6 +48,17 @@ Plan mixed(std::int32_t world, std::int32_t sp_max, const Lengths& lengths, std:
   return plan_of(world, sp_max, std::move(placements));
 }
 
+// To the last bit: only the way of the rows differs.
+void expect_same(const Difference& a, const Difference& b) {
+  EXPECT_EQ(a.out, b.out);
+  EXPECT_EQ(a.dq, b.dq);
+  EXPECT_EQ(a.dk, b.dk);
+  EXPECT_EQ(a.dv, b.dv);
+  EXPECT_EQ(a.exchanges_forward, b.exchanges_forward);
+  EXPECT_EQ(a.exchanges_backward, b.exchanges_backward);
+  EXPECT_EQ(a.bytes, b.bytes);
+}
+
 // Parity, and two exchanges each way for every level, on every rank, whatever it holds.
 void expect_exact(const Plan& plan, const RunOptions& options) {
   const Difference difference = run_plan(plan, options);
@@ -58,6 +70,21 @@ void expect_exact(const Plan& plan, const RunOptions& options) {
   const Lengths wanted(static_cast<std::size_t>(plan.world), 2 * levels);
   EXPECT_EQ(difference.exchanges_forward, wanted);
   EXPECT_EQ(difference.exchanges_backward, wanted);
+  const auto reached = [&](std::int32_t reach, std::int64_t fetch_nanoseconds) {
+    SCOPED_TRACE(fmt::format("peer copies to degree {}, fetch {} ns", reach, fetch_nanoseconds));
+    RunOptions by_peers = options;
+    by_peers.reach = reach;
+    by_peers.fetch_nanoseconds = fetch_nanoseconds;
+    const Difference found = run_plan(plan, by_peers);
+    expect_same(found, difference);
+    const auto degrees = exchanged_degrees(plan.rounds.front());
+    const bool any = std::ranges::any_of(degrees, [&](auto degree) { return degree <= reach; });
+    EXPECT_EQ(found.arena_bytes > 0, any);
+  };
+  if (plan.sp_max > 1) {
+    reached(plan.sp_max, 0);    // every run to its place
+    reached(2, 1'000'000'000);  // a block a source; levels above 2 by collectives
+  }
 }
 
 // Under each allowed degree and three mixed plans.

@@ -60,5 +60,30 @@ TEST(RankHeads, CopiesOfAKvHeadLieTogether) {
   }
 }
 
+// 8 ranks, 2 KV heads: 4 ranks a head. What ranges pack is what each rank's own part holds.
+TEST(RankHeads, RangesOfMembersAreViews) {
+  for (const Heads& heads : {Heads{8, 2}, Heads{8, 8}}) {
+    const RankHeads ranks(3, 8, split_heads(heads, 8));
+    const Tensor view = ranks.kv(rows(heads.kv));
+    const Tensor packed = at::zeros({21, 1, 1}, at::kLong);
+    std::int64_t row = 0;
+    for (const auto& [begin, end] : {std::pair(0, 5), std::pair(6, 8)}) {  // all but rank 5
+      for (const RankHeads::Range& range : ranks.ranges(begin, end)) {
+        const std::int64_t count = 3 * (range.end - range.begin);
+        ranks.packed(packed.narrow(0, row, count), range).copy_(ranks.members(view, range));
+        row += count;
+      }
+    }
+    EXPECT_EQ(row, 21);
+    row = 0;
+    for (const std::int64_t rank : {0, 1, 2, 3, 4, 6, 7}) {
+      EXPECT_TRUE(packed.narrow(0, row, 3).eq(ranks.member(view, rank)).all().item<bool>()) << rank;
+      EXPECT_EQ(ranks.member(view, rank)[1][0].item<std::int64_t>(), 10 + rank * heads.kv / 8);
+      row += 3;
+    }
+  }
+  EXPECT_EQ(RankHeads(3, 8, split_heads({8, 2}, 8)).ranges(1, 8).size(), 2U);  // 1-3, 4-7
+}
+
 }  // namespace
 }  // namespace nsp

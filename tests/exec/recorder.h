@@ -2,13 +2,16 @@
 // zeros, and a kernel that computes nothing. All ranks of a world, one after another on one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
 #include "nsp/attention/attention.h"
@@ -60,6 +63,54 @@ class Recorder final : public Communicator {
   std::int32_t rank_;
   std::int32_t size_;
   std::vector<Issued>& issued_;
+};
+
+// Peer copies of a rank without neighbours: nothing is copied.
+class IdlePeers final : public PeerCopies {
+ public:
+  IdlePeers(std::int32_t rank, std::int32_t reach, std::int64_t fetch_nanoseconds)
+      : rank_(rank), reach_(reach), fetch_nanoseconds_(fetch_nanoseconds) {}
+
+  std::int32_t reach() const override { return reach_; }
+  std::int64_t fetch_nanoseconds() const override { return fetch_nanoseconds_; }
+  std::int64_t capacity() const override { return std::ssize(arena_); }
+  void reserve(std::int64_t bytes) override {
+    arena_.resize(static_cast<std::size_t>(std::max(bytes, capacity())));
+  }
+  at::Tensor stage(const Route& route,
+                   std::int64_t heads,
+                   std::int64_t head_dim,
+                   const at::TensorOptions& options) override {
+    const std::int64_t rows = route.staged(rank_ - route.first_rank);
+    const auto row_bytes = heads * head_dim * static_cast<std::int64_t>(options.dtype().itemsize());
+    staged_most = std::max(staged_most, route.most_staged * row_bytes);
+    if (rows > route.most_staged || rows * row_bytes > capacity()) {
+      throw std::runtime_error("staged rows do not fit");
+    }
+    return at::from_blob(arena_.data(), {rows, heads, head_dim}, options);
+  }
+  std::unique_ptr<Pending> pull(const Route&,
+                                const at::Tensor&,
+                                std::vector<Fetch>,
+                                at::Tensor result,
+                                const Purpose&) override {
+    return std::make_unique<There>(std::move(result));
+  }
+  void release() override {}
+
+  std::int64_t staged_most = 0;  // bytes of the largest exchange
+
+ private:
+  struct There final : Pending {
+    explicit There(at::Tensor rows) : result(std::move(rows)) {}
+    at::Tensor wait() override { return std::move(result); }
+    at::Tensor result;
+  };
+
+  std::int32_t rank_;
+  std::int32_t reach_;
+  std::int64_t fetch_nanoseconds_;
+  std::vector<char> arena_;
 };
 
 // Attention that computes nothing; its log-sum-exps take no memory.

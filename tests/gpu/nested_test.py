@@ -1,5 +1,5 @@
 """Nested attention on GPUs, whole sequences and a sliding window: errors within twice FlashAttention-2's at
-every degree, NCCL and staged gloo.
+every degree, NCCL, peer copies and staged gloo.
 """
 
 import json
@@ -26,10 +26,19 @@ def launch(world: int, script: str, *arguments: str) -> None:
 
 
 @pytest.mark.skipif(GPUS == 0, reason="needs a CUDA device")
-@pytest.mark.parametrize("backend,world", [("nccl", 1), ("nccl", 2), ("gloo", 4), ("gloo", 8)])
-def test_parity(backend: str, world: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "backend,world,transport",
+    [
+        ("nccl", 1, "auto"), ("nccl", 2, "collective"), ("nccl", 2, "peer-copy"), ("nccl", 4, "peer-copy"),
+        ("gloo", 4, "auto"), ("gloo", 8, "auto"),
+    ],
+)  # fmt: skip
+def test_parity(
+    backend: str, world: int, transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if backend == "nccl" and world > GPUS:
         pytest.skip(f"needs {world} GPUs, has {GPUS}")
+    monkeypatch.setenv("NSP_TRANSPORT", transport)
     launch(world, "nested_ranks.py", backend, str(tmp_path / "out.json"))
     found = json.loads((tmp_path / "out.json").read_text())
     worst = 0.0
@@ -38,7 +47,7 @@ def test_parity(backend: str, world: int, tmp_path: Path) -> None:
             assert ratio <= 2, (result["heads"], result["window"], result["degrees"], name, ratio)
             worst = max(worst, ratio)
     print(
-        f"{backend} x {world}, kernel {found['kernel']}: "
+        f"{backend} x {world}, {transport}, kernel {found['kernel']}: "
         f"largest error over FlashAttention-2's own: {worst:.2f}"
     )
 

@@ -64,8 +64,11 @@ TEST(Optimum, OneRoundIsFoundInMostTinyInstancesAndNeverUndercut) {
     const CostModel& model = models[i % 2];
     const Case one = random_case(random, 6, 10);
     const Problem problem = problem_of(model, one.world, one.sp_max, one.budget, one.lengths);
-    const auto rounds =
-        solve(problem, PlanRequest{}, {.kind = PlannerKind::kNsp}, lower_bound(problem));
+    const auto rounds = solve(problem,
+                              PlanRequest{},
+                              {.kind = PlannerKind::kNsp},
+                              i % 2 == 0 ? kTiny : kLarge,
+                              lower_bound(problem));
     ASSERT_TRUE(all_feasible(rounds)) << "case " << i;
     if (rounds.size() > 1) {
       continue;  // the next test's
@@ -97,8 +100,11 @@ TEST(Optimum, OverRoundsIsNeverUndercutByBoundOrPlan) {
     if (i % 5 != 0) {
       continue;  // planning takes longer than the proof
     }
-    const auto rounds =
-        solve(problem, PlanRequest{}, {.kind = PlannerKind::kNsp}, lower_bound(problem));
+    const auto rounds = solve(problem,
+                              PlanRequest{},
+                              {.kind = PlannerKind::kNsp},
+                              i % 2 == 0 ? kTiny : kLarge,
+                              lower_bound(problem));
     ASSERT_TRUE(all_feasible(rounds)) << "case " << i;
     ASSERT_GE(total_load(rounds), optimum) << "case " << i;
     ++cases;

@@ -116,10 +116,13 @@ TEST(Ways, MoreBackendsAreNeverWorse) {
     request.over_length = OverLength::kSkip;
     request.ranks_per_host = 4;
     const Plan heads = plan(request, kLarge, kGpu).plan;
+    request.backends = {"ulysses", "usp"};
+    const Plan fewer = plan(request, kLarge, kGpu).plan;
     request.backends = {"all"};
     const Plan all = plan(request, kLarge, kGpu).plan;
     EXPECT_EQ(find_violations(all), std::vector<std::string>{}) << "case " << i;
-    EXPECT_LE(load(all), load(heads) + 1e-12) << "case " << i;
+    EXPECT_LE(load(fewer), load(heads) + 1e-12) << "case " << i;
+    EXPECT_LE(load(all), load(fewer) + 1e-12) << "case " << i;
     request.planner = "static-usp";
     const Plan usp = plan(request, kLarge, kGpu).plan;
     request.planner = "nsp";
@@ -144,6 +147,40 @@ TEST(Ways, RingAndGatherGoBeyondTheHeads) {
   PlanRequest narrow = request;
   narrow.backends = {"ulysses"};
   EXPECT_THROW(plan(narrow, shape, profile), BadInput);
+}
+
+TEST(Ways, UspOnOneHostSaysWhatItNeeds) {
+  const PlanRequest request{
+      .lengths = {100}, .world = 8, .ranks_per_host = 8, .sp_max = 8, .backends = {"usp"}};
+  try {
+    plan(request, kLarge, kGpu);
+    FAIL();
+  } catch (const BadInput& error) {
+    EXPECT_STREQ(error.what(),
+                 "sp_max 8: is not more than the 8 ranks of a host, and usp spans hosts: add "
+                 "another backend for smaller degrees; allowed: 1");
+  }
+}
+
+// Loads with expert groups are counted in the baselines' plans as in the search.
+TEST(Ways, WithExpertGroupsNoBaselineIsBelow) {
+  Random random(5);
+  for (int i = 0; i < 12; ++i) {
+    PlanRequest request;
+    request.sp_max = 16;
+    request.world = 16;
+    request.ep = 2 << (i % 4);
+    request.lengths = random_lengths(random, pick(random, 5, 80), 17);
+    request.over_length = OverLength::kSkip;
+    request.ranks_per_host = 4;
+    const Plan own = plan(request, kLarge, kGpu).plan;
+    for (const char* rival : {"algorithm1", "static", "static-tokens", "nsp-2l", "megatron-dcp"}) {
+      request.planner = rival;
+      const Plan other = plan(request, kLarge, kGpu).plan;
+      EXPECT_TRUE(!other.feasible || load(own) <= load(other) + 1e-12) << i << " " << rival;
+    }
+    request.planner = "nsp";
+  }
 }
 
 TEST(Ways, ExpertGroupsAreChecked) {

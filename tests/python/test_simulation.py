@@ -43,5 +43,5 @@ def test_a_trace_is_written(tmp_path: Path) -> None:
 def test_bad_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="none, full or marks"):
         nsp.simulate(plan(), checkpoint="some", **MACHINE)
-    with pytest.raises(ValueError, match="must divide the world"):
+    with pytest.raises(ValueError, match="must be a power of two that divides the world"):
         nsp.simulate(plan(), ep=3, **MACHINE)

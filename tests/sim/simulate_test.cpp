@@ -81,12 +81,14 @@ TEST(Simulate, ExpertGroupsMeetInEveryLayer) {
   Profile profile = simple_profile();
   profile.dense_forward.expert_token_seconds = profile.dense_forward.token_seconds;
   profile.dense_backward.expert_token_seconds = profile.dense_backward.token_seconds;
-  const Timeline timeline =
-      simulate(plan, with_layers(simple_model(), 1), profile, {.fsdp = false, .ep = 2});
+  ModelShape shape = with_layers(simple_model(), 1);
+  shape.experts = 2;
+  const Timeline timeline = simulate(plan, shape, profile, {.fsdp = false, .ep = 2});
   // Attention 4000, half of the dense part on each rank: 64, 128, attention 8000.
   EXPECT_EQ(timeline.step, 4000 + 64 + 128 + 8000);
   EXPECT_EQ(timeline.ranks[1], (Breakdown{.dense = 192, .waiting = 12000}));
-  EXPECT_THROW(simulate(plan, simple_model(), simple_profile(), {.ep = 3}), BadInput);
+  EXPECT_THROW(simulate(plan, shape, profile, {.ep = 3}), BadInput);
+  EXPECT_THROW(simulate(plan, simple_model(), profile, {.ep = 2}), BadInput);  // no experts
 }
 
 Plan with_marks(Plan plan, Mark mark) {

@@ -23,6 +23,7 @@ using GivenPlace = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int
 using GivenWay =
     std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t, std::string, std::int32_t>;
 using Given = std::variant<GivenPlace, GivenWay>;
+using LeafFirst = std::vector<std::vector<std::int32_t>>;
 using RowEntry = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
 const Round& round_of(const Plan& plan, std::int64_t round) {
@@ -65,7 +66,8 @@ std::string make(std::int32_t world,
                  std::int32_t ranks_per_host,
                  std::int64_t token_budget,
                  const std::vector<std::vector<Given>>& rounds,
-                 const std::string& planner) {
+                 const std::string& planner,
+                 const LeafFirst& leaf_first) {
   std::vector<std::vector<Placement>> placements;
   for (const std::vector<Given>& given : rounds) {
     placements.emplace_back();
@@ -78,7 +80,17 @@ std::string make(std::int32_t world,
                                .ranks_per_host = ranks_per_host,
                                .token_budget = token_budget,
                                .planner = planner},
-                              std::move(placements));
+                              std::move(placements),
+                              {},
+                              [&](Round& round, std::size_t index) {
+                                if (index < leaf_first.size()) {
+                                  std::vector<Issue>& order = round.schedule.order;
+                                  const Issue leaf{.phase = Phase::kCompute, .degree = 1};
+                                  std::erase(order, leaf);
+                                  order.push_back(leaf);
+                                  round.schedule.leaf_first = leaf_first[index];
+                                }
+                              });
   check(plan);
   return json_text(plan);
 }
@@ -152,11 +164,12 @@ void bind_plan(py::module_& m) {
          std::int32_t ranks_per_host,
          std::int64_t token_budget,
          const std::vector<std::vector<Given>>& rounds,
-         const std::string& planner) {
+         const std::string& planner,
+         const LeafFirst& leaf_first) {
         std::string text;
         {
           const py::gil_scoped_release release;
-          text = make(world, sp_max, ranks_per_host, token_budget, rounds, planner);
+          text = make(world, sp_max, ranks_per_host, token_budget, rounds, planner, leaf_first);
         }
         return py::bytes(text);
       },
@@ -166,8 +179,10 @@ void bind_plan(py::module_& m) {
       py::arg("token_budget"),
       py::arg("rounds"),
       py::arg("planner") = "given",
+      py::arg("leaf_first") = LeafFirst(),
       "A checked plan of given (sequence, tokens, first_rank, degree) or (..., backend, "
-      "ulysses_degree), a list a round.");
+      "ulysses_degree), a list a round. leaf_first: of each round, how many of each rank's leaf "
+      "sequences run first; the others then run after the levels.");
 }
 
 }  // namespace nsp

@@ -17,6 +17,7 @@
 #include "nsp/comm/board.h"
 #include "nsp/comm/c10d.h"
 #include "nsp/comm/end_process.h"
+#include "nsp/comm/peer_copies.h"
 #include "nsp/exec/attention.h"
 #include "nsp/exec/buffer_bytes.h"
 #include "nsp/exec/program.h"
@@ -33,6 +34,19 @@ std::shared_ptr<nsp::World> make_world(const std::string& group_name,
   world->attention = nsp::make_attention(at::Device(device), kernel);
   world->communicator = nsp::make_c10d_communicator(group_name);
   return world;
+}
+
+void use_peer_copies(nsp::World& world,
+                     const std::string& group_name,
+                     const std::string& device,
+                     std::int32_t reach) {
+  world.communicator->peers =
+      nsp::make_peer_copies(*world.communicator, group_name, at::Device(device), reach);
+}
+
+std::int32_t peer_reach(const nsp::World& world) {
+  const auto& peers = world.communicator->peers;
+  return peers ? peers->reach() : 1;
 }
 
 void watch(nsp::World& world,
@@ -130,11 +144,35 @@ void bind_world(py::module_& module) {
                                                              {.query = heads, .kv = kv_heads},
                                                              {head_dim, value_bytes},
                                                              tokens,
-                                                             ways_of(ways));
-            return std::pair(bound.workspace_bytes, bound.exchange_bytes);
+                                                             ways_of(ways),
+                                                             peer_reach(world));
+            return std::tuple(bound.workspace_bytes, bound.exchange_bytes, bound.arena_bytes);
           },
-          "Bytes of workspace and exchange buffers: the most of any plan of these ways (degree, "
-          "backend, ulysses_degree) with at most `tokens` rows.")
+          "Bytes of workspace, exchange buffers and arena: the most of any plan of these ways "
+          "(degree, backend, ulysses_degree) with at most `tokens` rows.")
+      .def("use_peer_copies",
+           &use_peer_copies,
+           py::arg("group_name"),
+           py::arg("device"),
+           py::arg("reach"),
+           "Levels up to degree `reach` go by peer copies from now on; all ranks alike, before any "
+           "plan is compiled.")
+      .def_property_readonly("peer_reach", &peer_reach, "1: collectives only.")
+      .def_property_readonly("arena_bytes",
+                             [](const nsp::World& world) {
+                               const auto& peers = world.communicator->peers;
+                               return peers ? peers->capacity() : 0;
+                             })
+      .def(
+          "reserve_arena",
+          [](nsp::World& world, std::int64_t bytes) {
+            if (world.communicator->peers) {
+              world.communicator->peers->reserve(bytes);
+            }
+          },
+          py::arg("bytes"),
+          py::call_guard<py::gil_scoped_release>(),
+          "Collective: memory that neighbours pull from.")
       .def_property_readonly("size",
                              [](const nsp::World& world) { return world.communicator->size(); })
       .def(
@@ -318,6 +356,7 @@ void bind_kernel(py::module_& module) {
 PYBIND11_MODULE(_exec, module) {
   module.doc() = "Execution of plans on torch tensors.";
   module.attr("attention_op") = std::string(nsp::attention_op());
+  module.attr("peer_copies") = nsp::has_peer_copies();
   bind_world(module);
   bind_schedule(module);
   bind_kernel(module);
