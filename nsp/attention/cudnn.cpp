@@ -45,6 +45,7 @@ enum Rows : std::int64_t { kQ, kK, kV, kOut, kGradOut, kGradQ, kGradK, kGradV, k
 constexpr std::int64_t kLse = 20;
 constexpr std::int64_t kLengths = 21;
 constexpr std::int64_t kLseOffsets = 22;
+constexpr std::int64_t kKeyLengths = 23;
 constexpr std::int64_t uid(Rows rows) {
   return 1 + rows;
 }
@@ -64,7 +65,11 @@ struct Bucket {
   std::int64_t head_dim = 1;
   std::int64_t sequences = 1;
   std::int64_t longest = 1;
+  std::int64_t longest_keys = 1;
   std::int64_t tokens = 0;
+  std::int64_t key_tokens = 0;
+  bool own_keys = false;  // the keys of each sequence are counted apart
+  Mask mask = Mask::kCausal;
   std::int64_t window = 0;
   double scale = 1;
   std::array<std::int64_t, kNumRows> row{};  // elements from one token to the next
@@ -131,9 +136,16 @@ class Maker {
     operation.set_attn_scale(static_cast<float>(bucket_.scale))
         .set_padding_mask(true)
         .set_seq_len_q(lengths)
-        .set_seq_len_kv(lengths)
-        .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
-        .set_diagonal_band_right_bound(0);
+        .set_seq_len_kv(bucket_.own_keys
+                            ? list(kKeyLengths, bucket_.sequences, fe::DataType_t::INT32)
+                            : lengths);
+    if (bucket_.mask == Mask::kCausal) {
+      // Equal lengths: the same mask, whose hidden blocks backward skips at the top left only.
+      operation
+          .set_diagonal_alignment(bucket_.own_keys ? fe::DiagonalAlignment_t::BOTTOM_RIGHT
+                                                   : fe::DiagonalAlignment_t::TOP_LEFT)
+          .set_diagonal_band_right_bound(0);
+    }
     if (bucket_.window > 0) {
       operation.set_diagonal_band_left_bound(static_cast<int>(bucket_.window));
     }
@@ -148,12 +160,13 @@ class Maker {
   Attributes& shaped(Attributes&& tensor, Rows rows) const { return shaped(tensor, rows); }
   Attributes& shaped(Attributes& tensor, Rows rows) const {
     const std::int64_t row = bucket_.row[static_cast<std::size_t>(rows)];
+    const std::int64_t longest = of_kv(rows) ? bucket_.longest_keys : bucket_.longest;
     return tensor.set_uid(uid(rows))
         .set_dim({bucket_.sequences,
                   of_kv(rows) ? bucket_.kv_heads : bucket_.heads,
-                  bucket_.longest,
+                  longest,
                   bucket_.head_dim})
-        .set_stride({bucket_.longest * row, bucket_.head_dim, row, 1})
+        .set_stride({longest * row, bucket_.head_dim, row, 1})
         .set_ragged_offset(offsets(offsets_uid(rows)));
   }
 
@@ -169,13 +182,13 @@ void add_forward(fe::graph::Graph& graph, const Maker& make) {
   make.shape_lse(lse->set_output(true));
 }
 
-void add_backward(fe::graph::Graph& graph, const Maker& make, std::int64_t tokens) {
+void add_backward(fe::graph::Graph& graph, const Maker& make, const Bucket& bucket) {
   Attributes stats;
   make.shape_lse(stats);
   auto operation = fe::graph::SDPA_backward_attributes()
                        .set_name("attention_backward")
-                       .set_max_total_seq_len_q(tokens)
-                       .set_max_total_seq_len_kv(tokens);
+                       .set_max_total_seq_len_q(bucket.tokens)
+                       .set_max_total_seq_len_kv(bucket.key_tokens);
   auto [dq, dk, dv] = graph.sdpa_backward(make.input(kQ),
                                           make.input(kK),
                                           make.input(kV),
@@ -197,7 +210,7 @@ Built build(const Bucket& bucket) {
       .set_compute_data_type(fe::DataType_t::FLOAT);
   const Maker make(*built.graph, bucket);
   if (bucket.backward) {
-    add_backward(*built.graph, make, bucket.tokens);
+    add_backward(*built.graph, make, bucket);
   } else {
     add_forward(*built.graph, make);
   }
@@ -246,7 +259,13 @@ class CudnnAttention final : public AttentionKernel {
       return;
     }
     Operands operands = read(inputs);
-    operands.lse = lse;
+    if (inputs.k.size(1) < inputs.q.size(1)) {
+      // cuDNN's own dk and dv of every query head take rows as far apart as k's, times the heads
+      // that share one (9.19: ten times their size for 16 heads beside 2 in a packed row).
+      operands[kK] = inputs.k.contiguous();
+      operands[kV] = inputs.v.contiguous();
+    }
+    operands.lse = lse.contiguous();
     operands[kOut] = out.contiguous();
     operands[kGradOut] = dout.contiguous();
     operands[kGradQ] = place_like(operands[kQ], gradients.dq);
@@ -262,12 +281,16 @@ class CudnnAttention final : public AttentionKernel {
   // Backward: cuDNN's own workspace (seen with 9.19: dq in float32 and two more such arrays, by the
   // bucket of tokens), and a dense copy of dout.
   std::int64_t workspace_bytes(const LaunchShape& shape, bool backward) const override {
-    // dq in float; where heads share a KV head also dk and dv of every head; dout * out summed over
-    // head_dim; and a dense copy of dout, should it need one.
-    const std::int64_t floats = shape.heads > shape.kv_heads ? 3 * shape.head_dim : shape.head_dim;
-    const std::int64_t bytes = token_bucket(shape.tokens) * (floats + 1) * 4 +
+    // dq in float; where heads share a KV head also dk and dv of every head, and k, v, dk, dv with
+    // their rows side by side; dout * out summed over head_dim; and a dense copy of dout, should it
+    // need one.
+    const bool grouped = shape.heads > shape.kv_heads;
+    const std::int64_t key_rows = grouped ? 2 * token_bucket(shape.keys()) * shape.head_dim : 0;
+    const std::int64_t tight =
+        grouped ? 4 * shape.keys() * shape.kv_heads * shape.head_dim * shape.value_bytes : 0;
+    const std::int64_t bytes = (token_bucket(shape.tokens) * (shape.head_dim + 1) + key_rows) * 4 +
                                shape.tokens * shape.head_dim * shape.value_bytes;
-    return backward ? shape.heads * bytes : 0;
+    return backward ? shape.heads * bytes + tight : 0;
   }
 
  private:
@@ -300,6 +323,7 @@ class CudnnAttention final : public AttentionKernel {
 
   static Bucket bucket_of(const AttentionInputs& inputs, bool backward, const Operands& operands) {
     const Ragged& sequences = *inputs.sequences;
+    const Ragged& keys = inputs.key_sequences();
     Bucket bucket{.backward = backward,
                   .device = inputs.q.device().index(),
                   .dtype = inputs.q.scalar_type(),
@@ -308,7 +332,11 @@ class CudnnAttention final : public AttentionKernel {
                   .head_dim = inputs.q.size(2),
                   .sequences = next_power_of_two(sequences.count()),
                   .longest = length_bucket(sequences.longest()),
+                  .longest_keys = length_bucket(keys.longest()),
                   .tokens = backward ? token_bucket(sequences.tokens()) : 0,
+                  .key_tokens = backward ? token_bucket(keys.tokens()) : 0,
+                  .own_keys = inputs.keys != nullptr,
+                  .mask = inputs.mask,
                   .window = inputs.window,
                   .scale = inputs.scale};
     for (std::size_t i = 0; i < operands.rows.size(); ++i) {
@@ -322,19 +350,24 @@ class CudnnAttention final : public AttentionKernel {
     const Built& built = graph(bucket);
     const at::Device device = inputs.q.device();
     Pack pack;
-    const auto offsets = [&](std::int64_t row) {
-      return inputs.sequences->offsets_on(device, at::kLong, bucket.sequences, row).data_ptr();
+    const auto offsets = [&](const Ragged& of, std::int64_t row) {
+      return of.offsets_on(device, at::kLong, bucket.sequences, row).data_ptr();
     };
     for (std::int64_t i = 0; i < kNumRows; ++i) {
       const at::Tensor& rows = operands.rows[static_cast<std::size_t>(i)];
       if (rows.defined()) {
-        pack[uid(static_cast<Rows>(i))] = rows.data_ptr();
-        pack[offsets_uid(static_cast<Rows>(i))] = offsets(rows.stride(0));
+        const auto place = static_cast<Rows>(i);
+        pack[uid(place)] = rows.data_ptr();
+        pack[offsets_uid(place)] =
+            offsets(of_kv(place) ? inputs.key_sequences() : *inputs.sequences, rows.stride(0));
       }
     }
     pack[kLse] = operands.lse.data_ptr();
-    pack[kLseOffsets] = offsets(bucket.heads);
+    pack[kLseOffsets] = offsets(*inputs.sequences, bucket.heads);
     pack[kLengths] = inputs.sequences->lengths_on(device, bucket.sequences).data_ptr();
+    if (bucket.own_keys) {
+      pack[kKeyLengths] = inputs.keys->lengths_on(device, bucket.sequences).data_ptr();
+    }
     const at::Tensor workspace =
         at::empty({built.workspace_bytes}, inputs.q.options().dtype(at::kByte));
     expect_good(built.graph->execute(at::native::getCudnnHandle(), pack, workspace.data_ptr()),

@@ -1,5 +1,8 @@
-// ATen's FlashAttention-2 on CUDA tensors: portable (Ampere and newer), deterministic backward,
-// sliding window.
+// ATen's FlashAttention-2 on CUDA tensors: portable (Ampere and newer), sliding window; its backward
+// is deterministic where torch.use_deterministic_algorithms(True) holds (a switch of the process).
+//
+// ATen's log-sum-exp lies by head, (heads, T): it leaves and comes back as a view of its transpose.
+// A causal mask over more keys than queries is aligned at the end, as ours.
 #include <optional>
 
 #include <ATen/ops/_flash_attention_backward.h>
@@ -23,29 +26,27 @@ class FlashAttention final : public AttentionKernel {
   at::Tensor forward(const AttentionInputs& inputs, const at::Tensor& out) override {
     const Ragged& sequences = *inputs.sequences;
     if (sequences.count() == 0) {
-      return at::empty({inputs.q.size(1), 0}, inputs.q.options().dtype(at::kFloat));
+      return at::empty({0, inputs.q.size(1)}, inputs.q.options().dtype(at::kFloat));
     }
-    const at::Tensor cu_seqlens = boundaries(inputs);
+    const Ragged& keys = inputs.key_sequences();
     const auto [attended, lse, rng_state, unused, mask] =
         at::_flash_attention_forward(dense_head_dim(inputs.q),
                                      dense_head_dim(inputs.k),
                                      dense_head_dim(inputs.v),
-                                     cu_seqlens,
-                                     cu_seqlens,
+                                     boundaries(inputs, sequences),
+                                     boundaries(inputs, keys),
                                      sequences.longest(),
-                                     sequences.longest(),
+                                     keys.longest(),
                                      0.0,
-                                     true,
+                                     inputs.mask == Mask::kCausal,
                                      false,
                                      inputs.scale,
                                      window_left(inputs),
                                      window_right(inputs));
     out.copy_(attended);
     ++forward_launches;
-    return lse;
+    return lse.transpose(0, 1);
   }
-
-  std::int64_t lse_row_dimension() const override { return 1; }
 
   void backward(const AttentionInputs& inputs,
                 const at::Tensor& out,
@@ -56,7 +57,7 @@ class FlashAttention final : public AttentionKernel {
     if (sequences.count() == 0) {
       return;
     }
-    const at::Tensor cu_seqlens = boundaries(inputs);
+    const Ragged& keys = inputs.key_sequences();
     // No dropout: the generator's state is not read, but must be there.
     const at::Tensor rng_state =
         at::zeros({2}, inputs.q.options().dtype(at::kLong).device(at::kCPU));
@@ -65,13 +66,13 @@ class FlashAttention final : public AttentionKernel {
                                                             dense_head_dim(inputs.k),
                                                             dense_head_dim(inputs.v),
                                                             dense_head_dim(out),
-                                                            lse,
-                                                            cu_seqlens,
-                                                            cu_seqlens,
+                                                            lse.transpose(0, 1).contiguous(),
+                                                            boundaries(inputs, sequences),
+                                                            boundaries(inputs, keys),
                                                             sequences.longest(),
-                                                            sequences.longest(),
+                                                            keys.longest(),
                                                             0.0,
-                                                            true,
+                                                            inputs.mask == Mask::kCausal,
                                                             rng_state,
                                                             rng_state,
                                                             inputs.scale,
@@ -93,13 +94,13 @@ class FlashAttention final : public AttentionKernel {
     }
     const std::int64_t grouped = shape.kv_heads < shape.heads ? 2 * shape.heads : 0;
     const std::int64_t rows = shape.tokens + 128 * shape.sequences;
-    return shape.tokens * (shape.heads + 2 * shape.kv_heads + grouped) * row +
+    return (shape.tokens * shape.heads + shape.keys() * (2 * shape.kv_heads + grouped)) * row +
            rows * shape.heads * (shape.head_dim + 1) * 4;
   }
 
  private:
-  static at::Tensor boundaries(const AttentionInputs& inputs) {
-    return inputs.sequences->offsets_on(inputs.q.device(), at::kInt, inputs.sequences->count(), 1);
+  static at::Tensor boundaries(const AttentionInputs& inputs, const Ragged& sequences) {
+    return sequences.offsets_on(inputs.q.device(), at::kInt, sequences.count(), 1);
   }
   // Tokens to the left that a token sees besides itself.
   static std::optional<std::int64_t> window_left(const AttentionInputs& inputs) {

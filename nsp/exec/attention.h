@@ -16,10 +16,10 @@ namespace nsp {
 // tokens of its sequence a token attends to, itself included (0: all before it).
 //
 // Every rank of the world calls it for the same plan and round, and runs backward equally often:
-// each call issues the same exchanges on all ranks, two forward and two backward for each level
-// that any rank uses, whatever the rank's own rows. Throws BadInput before any exchange when
-// shapes, types or devices do not fit, Error when an exchange fails. Backward returns dq, dk and dv
-// always and refuses create_graph=True (no second derivative).
+// each call issues the same exchanges on all ranks, those of exchanges_of (nsp/plan/exchanges.h)
+// for each (level, backend) that any rank uses, whatever the rank's own rows. Throws BadInput
+// before any exchange when shapes, types or devices do not fit, Error when an exchange fails.
+// Backward returns dq, dk and dv always and refuses create_graph=True (no second derivative).
 //
 // Compilers trace it: nsp/exec/attention_calls.h.
 at::Tensor attention(const at::Tensor& q,

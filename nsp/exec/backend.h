@@ -20,6 +20,7 @@
 #include "nsp/exec/block.h"
 #include "nsp/exec/heads.h"
 #include "nsp/exec/parts.h"
+#include "nsp/exec/ring_ranks.h"
 
 namespace nsp {
 
@@ -41,6 +42,7 @@ struct ForwardState {
   const StashedBlock* stashed = nullptr;  // in a recomputed pass
   Saved saved{};
   std::unique_ptr<Pending> pending{};
+  at::Tensor kv{};  // this rank's keys and values, while they are still to be sent
 };
 
 struct BackwardState {
@@ -51,8 +53,9 @@ struct BackwardState {
   std::int64_t window = 0;
   const StashedBlock* stashed = nullptr;  // of a recomputed pass
   Saved saved;
-  at::Tensor computed;  // between compute and epilogue
+  at::Tensor computed;  // between compute and epilogue; sums of dk and dv until they are written
   std::unique_ptr<Pending> pending;
+  at::Tensor kv;  // as in ForwardState; gather: what returns of their gradients
 };
 
 class LevelBackend {
@@ -101,5 +104,33 @@ std::unique_ptr<LevelBackend> make_saved_ulysses(std::shared_ptr<const LevelBack
                                                  const HeadSplit& heads,
                                                  Communicator& communicator,
                                                  AttentionKernel& kernel);
+
+// The zigzag backends take no window. Keys and values of the ring's other indices come in r - 1
+// hops (ring) or in one exchange (gather), forward and again backward, and their gradients return
+// as often: exchanges_of. `kv_heads`: of k and v. Communicator and kernel outlive them.
+std::unique_ptr<LevelBackend> make_ring(Block block,
+                                        const Ring& ring,
+                                        std::int64_t kv_heads,
+                                        Communicator& communicator,
+                                        AttentionKernel& kernel);
+std::unique_ptr<LevelBackend> make_gather(Block block,
+                                          const Ring& ring,
+                                          std::int64_t kv_heads,
+                                          Communicator& communicator,
+                                          AttentionKernel& kernel);
+
+// Ulysses over the block's inner ranks, around ring or gather among ranks of equal inner index.
+// `heads`: split over the inner ranks.
+std::unique_ptr<LevelBackend> make_usp(Block block,
+                                       const HeadSplit& heads,
+                                       Communicator& communicator,
+                                       AttentionKernel& kernel);
+
+// The one that the block names, for all of a model's heads. Throws BadInput where it splits heads
+// by a degree that does not divide them.
+std::unique_ptr<LevelBackend> make_backend(Block block,
+                                           const Heads& heads,
+                                           Communicator& communicator,
+                                           AttentionKernel& kernel);
 
 }  // namespace nsp

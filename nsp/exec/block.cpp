@@ -11,37 +11,66 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-std::int64_t rows_before(const std::vector<Segment>& row, std::int32_t degree) {
+std::int64_t rows_before(const std::vector<Segment>& row, const Way& way) {
   std::int64_t rows = 0;
   for (const Segment& segment : row) {
-    rows += segment.degree > degree ? segment.tokens() : 0;
+    const bool before = segment.degree > way.degree ||
+                        (segment.degree == way.degree && segment.backend < way.backend);
+    rows += before ? segment.tokens() : 0;
   }
   return rows;
 }
 
-// pieces[sequence][i]: tokens that rank i of the node owns.
-std::vector<Counts> node_pieces(const Round& round,
-                                const std::vector<std::int32_t>& order,
-                                const Node& node) {
-  std::vector<Counts> pieces;
+// In row order.
+std::vector<Placement> placements_of(const Round& round,
+                                     const std::vector<std::int32_t>& order,
+                                     const Node& node,
+                                     Backend backend) {
+  std::vector<Placement> placements;
   for (const std::int32_t index : order) {
-    const Placement& p = round.placements[static_cast<std::size_t>(index)];
-    if (p.node != node) {
-      continue;
+    const Placement& placement = round.placements[static_cast<std::size_t>(index)];
+    if (placement.node == node && placement.backend == backend) {
+      placements.push_back(placement);
     }
-    Counts& piece = pieces.emplace_back();
-    for (std::int64_t i = 0; i < node.degree; ++i) {
-      piece.push_back(boundary(p.tokens, p.sequence, node.degree, i + 1) -
-                      boundary(p.tokens, p.sequence, node.degree, i));
+  }
+  return placements;
+}
+
+// Tokens of each of the pieces that the ranks [begin, begin + count) of the node hold, for each
+// piece of a rank in turn: one for ulysses, the lower and the upper one for the others.
+std::vector<Counts> rank_pieces(const std::vector<Placement>& placements,
+                                std::int32_t begin,
+                                std::int32_t count) {
+  std::vector<Counts> pieces;
+  for (const Placement& placement : placements) {
+    const std::size_t first = pieces.size();
+    for (std::int32_t i = begin; i < begin + count; ++i) {
+      const std::vector<Segment> held = pieces_of(placement, i);
+      pieces.resize(first + held.size());
+      for (std::size_t piece = 0; piece < held.size(); ++piece) {
+        pieces[first + piece].push_back(held[piece].tokens());
+      }
+    }
+  }
+  return pieces;
+}
+
+ZigzagPieces zigzag_pieces(const std::vector<Placement>& placements, std::int32_t ring) {
+  ZigzagPieces pieces{.ring = ring};
+  const std::int64_t count = 2 * std::int64_t{ring};
+  for (const Placement& p : placements) {
+    Counts& tokens = pieces.tokens.emplace_back();
+    for (std::int64_t i = 0; i < count; ++i) {
+      tokens.push_back(boundary(p.tokens, p.sequence, count, i + 1) -
+                       boundary(p.tokens, p.sequence, count, i));
     }
   }
   return pieces;
 }
 
 void count_rows(const std::vector<Counts>& pieces, Block& block) {
-  block.rank_tokens.assign(static_cast<std::size_t>(block.degree), 0);
+  block.rank_tokens.assign(static_cast<std::size_t>(block.inner), 0);
   for (const Counts& piece : pieces) {
-    block.lengths.push_back(std::accumulate(piece.begin(), piece.end(), std::int64_t{0}));
     for (std::size_t i = 0; i < piece.size(); ++i) {
       block.rank_tokens[i] += piece[i];
     }
@@ -62,19 +91,18 @@ void order_rows(const std::vector<Counts>& pieces, Block& block) {
   }
 }
 
-LevelRows level_rows(const Round& round,
-                     const std::vector<std::int32_t>& order,
-                     std::int32_t degree) {
+LevelRows level_rows(const Round& round, const std::vector<std::int32_t>& order, const Way& way) {
   std::set<std::int32_t> firsts;
   for (const Placement& placement : round.placements) {
-    if (placement.node.degree == degree) {
+    if (way_of(placement) == way) {
       firsts.insert(placement.node.first_rank);
     }
   }
   LevelRows level;
   for (const std::int32_t first : firsts) {
-    Block block{.degree = degree};
-    count_rows(node_pieces(round, order, {first, degree}), block);
+    Block block{.degree = way.degree, .inner = way.degree};
+    const Node node{first, way.degree};
+    count_rows(rank_pieces(placements_of(round, order, node, way.backend), 0, way.degree), block);
     const Counts& rows = block.rank_tokens;
     const std::int64_t all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
     level.most = std::max(level.most, std::ranges::max(rows));
@@ -84,7 +112,7 @@ LevelRows level_rows(const Round& round,
 }
 
 Block make_leaf(const std::vector<Segment>& row, std::int32_t rank) {
-  Block block{.first_rank = rank, .rank = rank, .begin = rows_before(row, 1)};
+  Block block{.first_rank = rank, .rank = rank, .begin = rows_before(row, head_split(1))};
   for (const Segment& segment : row) {
     if (segment.degree == 1) {
       block.lengths.push_back(segment.tokens());
@@ -95,34 +123,72 @@ Block make_leaf(const std::vector<Segment>& row, std::int32_t rank) {
   return block;
 }
 
+Block make_block(const Round& round,
+                 const std::vector<std::int32_t>& order,
+                 const std::vector<Segment>& row,
+                 std::int32_t rank,
+                 const Way& way) {
+  const Node node = node_of(rank, way.degree);
+  const std::int32_t i = rank - node.first_rank;
+  const std::vector<Placement> placements = placements_of(round, order, node, way.backend);
+  Block block{.degree = way.degree,
+              .level_degree = way.degree,
+              .backend = way.backend,
+              .inner = way.ulysses_degree,
+              .first_rank = node.first_rank,
+              .rank = rank,
+              .begin = rows_before(row, way)};
+  for (const Placement& placement : placements) {
+    block.lengths.push_back(placement.tokens);
+    block.tokens += tokens_of(placement, i);
+  }
+  if (way.ulysses_degree > 1) {
+    const std::vector<Counts> pieces = rank_pieces(placements, i - i % block.inner, block.inner);
+    count_rows(pieces, block);
+    order_rows(pieces, block);
+  }
+  if (way == head_split(way.degree)) {
+    block.level = level_rows(round, order, way);
+  }
+  if (ring_size(way) > 1) {
+    block.pieces = zigzag_pieces(placements, ring_size(way));
+  }
+  return block;
+}
+
 }  // namespace
 
 std::vector<Block> make_blocks(const Round& round,
                                std::int32_t rank,
-                               const std::vector<std::int32_t>& degrees) {
+                               const std::vector<Way>& ways) {
   const std::vector<std::int32_t> order = row_order(round);
   const std::vector<Segment> row = rank_row(round, rank);
   std::vector<Block> blocks;
-  for (const std::int32_t degree : degrees) {
-    const Node node = node_of(rank, degree);
-    Block block{.degree = degree,
-                .first_rank = node.first_rank,
-                .rank = rank,
-                .begin = rows_before(row, degree)};
-    const std::vector<Counts> pieces = node_pieces(round, order, node);
-    count_rows(pieces, block);
-    order_rows(pieces, block);
-    block.level = level_rows(round, order, degree);
-    block.tokens = block.rank_tokens[static_cast<std::size_t>(rank - node.first_rank)];
-    blocks.push_back(std::move(block));
+  for (const Way& way : ways) {
+    blocks.push_back(make_block(round, order, row, rank, way));
   }
   blocks.push_back(make_leaf(row, rank));
   return blocks;
 }
 
+Block inner_block(const Block& usp) {
+  const std::int32_t index = (usp.rank - usp.first_rank) / usp.inner;
+  Block block{.degree = usp.inner,
+              .level_degree = usp.level_degree,
+              .backend = Backend::kUlysses,
+              .inner = usp.inner,
+              .first_rank = usp.first_rank + index * usp.inner,
+              .rank = usp.rank,
+              .tokens = usp.tokens,
+              .lengths = own_lengths(usp.pieces, index),
+              .rank_tokens = usp.rank_tokens,
+              .to_sequences = usp.to_sequences};
+  return block;
+}
+
 Block take_first(Block& leaf, std::int32_t sequences) {
   const auto cut = leaf.lengths.begin() + sequences;
-  Block first{.first_rank = leaf.first_rank, .begin = leaf.begin};
+  Block first{.first_rank = leaf.first_rank, .rank = leaf.rank, .begin = leaf.begin};
   first.lengths.assign(leaf.lengths.begin(), cut);
   first.tokens = std::accumulate(leaf.lengths.begin(), cut, std::int64_t{0});
   first.rank_tokens = {first.tokens};

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "nsp/attention/attention.h"
 #include "nsp/comm/progress.h"
 #include "nsp/exec/block.h"
 #include "nsp/exec/heads.h"
 #include "nsp/exec/program.h"
+#include "nsp/plan/way.h"
 
 namespace nsp {
 
@@ -25,7 +27,8 @@ struct StageBytes {
 };
 
 // Forward, `after` of the last stage is what the block keeps for backward (q, k, v and out in head
-// layout, lse not counted); backward that is there from the start and not counted.
+// layout; lse only where the executor merges it: ring); backward that is there from the start and
+// not counted.
 StageBytes exchange_bytes(
     const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward);
 
@@ -45,10 +48,10 @@ std::int64_t exchange_bytes(const ProgramRound& round,
 // Equal on all ranks.
 std::int64_t arena_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value);
 
-// The largest over all plans that give a rank at most `tokens` rows in a round: forward or
-// backward; of plans with saved placements, too, if `saves`. Sequences are taken as long: each
-// further one adds a row (pieces differ by one), and to the workspace of a kernel that pads
-// sequences its padding. Levels up to `reach` go by peer copies.
+// The largest over all plans that use `ways` and give a rank at most `tokens` rows in a round:
+// forward or backward; of plans with saved placements, too, if `saves`. Sequences are taken as long: each further one adds a row or two (pieces
+// differ by one), and to the workspace of a kernel that pads sequences its padding. Ulysses
+// levels up to `reach` go by peer copies.
 struct MemoryBound {
   std::int64_t exchange_bytes = 0;
   std::int64_t workspace_bytes = 0;
@@ -60,7 +63,7 @@ MemoryBound memory_bound(const AttentionKernel& kernel,
                          const Heads& heads,
                          const ValueShape& value,
                          std::int64_t tokens,
-                         std::int32_t sp_max,
+                         const std::vector<Way>& ways,
                          std::int32_t reach = 1,
                          bool saves = false);
 

@@ -55,6 +55,7 @@ class CollectiveExchange final : public HeadExchange {
  public:
   CollectiveExchange(const Block& block, const HeadSplit& heads, Communicator& communicator)
       : degree_(block.degree),
+        level_(block.level_degree),
         tokens_(block.tokens),
         ranks_(block.tokens, block.degree, heads),
         communicator_(communicator),
@@ -72,20 +73,21 @@ class CollectiveExchange final : public HeadExchange {
         at::empty({degree_ * tokens_, heads_of(parts), like.size(-1)}, like.options());
     pack_heads(parts, ranks_.packed(send));
     return to_sequences_.apply(
-        communicator_.exchange(send, own_counts_, node_counts_, {phase, degree_}));
+        communicator_.exchange(send, own_counts_, node_counts_, {phase, level_}));
   }
 
   std::unique_ptr<Pending> to_rows(const at::Tensor& x,
                                    std::span<const at::Tensor> targets,
                                    std::string_view phase) const override {
     return std::make_unique<Unpacked>(
-        communicator_.exchange(to_sources_.apply(x), node_counts_, own_counts_, {phase, degree_}),
+        communicator_.exchange(to_sources_.apply(x), node_counts_, own_counts_, {phase, level_}),
         ranks_,
         targets);
   }
 
  private:
   std::int32_t degree_;
+  std::int32_t level_;  // degree that names the exchanges
   std::int64_t tokens_;
   RankHeads ranks_;
   Communicator& communicator_;

@@ -47,16 +47,23 @@ void check_shape(std::string_view field,
 
 void check_inputs(const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v) {
   const Heads& heads = pass.program->heads();
-  const std::int64_t tokens = pass.program->round(pass.round).tokens;
+  const ProgramRound& round = pass.program->round(pass.round);
   if (!q.is_floating_point()) {
     bad_input("q", std::string("of ") + at::toString(q.scalar_type()), "must be floating point");
   }
   if (pass.window < 0) {
     bad_input("window", pass.window, "must be at least 1 token, or 0 for whole sequences");
   }
-  check_shape("q", q, q, heads.query, tokens);
-  check_shape("k", k, q, heads.kv, tokens);
-  check_shape("v", v, q, heads.kv, tokens);
+  if (pass.window > 0 && pass.window < round.longest_zigzag) {
+    bad_input("window",
+              pass.window,
+              fmt::format("a sequence of {} tokens runs on gather, ring or usp, which have no "
+                          "windows; plan with backend ulysses",
+                          round.longest_zigzag));
+  }
+  check_shape("q", q, q, heads.query, round.tokens);
+  check_shape("k", k, q, heads.kv, round.tokens);
+  check_shape("v", v, q, heads.kv, round.tokens);
 }
 
 }  // namespace nsp

@@ -51,6 +51,9 @@ class Cutter {
   // Its rows travel as the block's do; no level of a part has more than the block's.
   Block like_block() const {
     return {.degree = block_.degree,
+            .level_degree = block_.level_degree,
+            .backend = block_.backend,
+            .inner = block_.inner,
             .first_rank = block_.first_rank,
             .rank = block_.rank,
             .transport = block_.transport,

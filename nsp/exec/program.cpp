@@ -10,20 +10,11 @@
 #include "nsp/base/error.h"
 #include "nsp/exec/recomputed.h"
 #include "nsp/plan/check.h"
-#include "nsp/plan/issue_order.h"
+#include "nsp/plan/exchanges.h"
 #include "nsp/plan/plan_json.h"
 
 namespace nsp {
 namespace {
-
-// What a sound plan may ask for and this executor does not do: refused, never ignored.
-void check_supported(const Round& round) {
-  for (const Placement& placement : round.placements) {
-    if (placement.backend != Backend::kLocal && placement.backend != Backend::kUlysses) {
-      bad_input("backend", name(placement.backend), "the executor has local and ulysses only");
-    }
-  }
-}
 
 Plan read_plan(const World& world, std::string_view plan_json) {
   Plan plan = parse_plan(plan_json);
@@ -34,37 +25,37 @@ Plan read_plan(const World& world, std::string_view plan_json) {
               "the process group has " + std::to_string(world.communicator->size()) +
                   " ranks; plan for as many");
   }
-  for (const Round& round : plan.rounds) {
-    check_supported(round);
-  }
   return plan;
 }
 
-Step make_step(const Issue& issue, std::size_t block) {
-  const std::string range = fmt::format(
-      "nsp d{} {} {}", issue.degree, issue.degree == 1 ? "local" : "ulysses", name(issue.phase));
-  return {.phase = issue.phase,
-          .block = block,
+Step make_step(Phase phase, const Block& block, std::size_t index) {
+  const std::string range =
+      fmt::format("nsp d{} {} {}", block.degree, name(block.backend), name(phase));
+  return {.phase = phase,
+          .block = index,
           .forward_range = range + " fwd",
           .backward_range = range + " bwd"};
 }
 
+// A phase of a level is that of each of its blocks in turn.
 std::vector<Step> make_steps(const std::vector<Issue>& order,
-                             const std::vector<std::int32_t>& degrees) {
+                             const std::vector<std::shared_ptr<LevelBackend>>& blocks) {
   std::vector<Step> steps;
   for (const Issue& issue : order) {
-    // The leaf is not among the degrees: its index is the one past the end.
-    const auto block = std::ranges::find(degrees, issue.degree) - degrees.begin();
-    steps.push_back(make_step(issue, static_cast<std::size_t>(block)));
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (blocks[i]->block().degree == issue.degree) {
+        steps.push_back(make_step(issue.phase, blocks[i]->block(), i));
+      }
+    }
   }
   return steps;
 }
 
 // Numbers are the same either way, so a plan's transports do not bind: peer copies wherever they
-// reach, which all ranks have agreed on.
+// reach, which all ranks have agreed on. Rings and what is inside usp go by collectives.
 void choose_transport(const World& world, Block& block) {
   const auto& peers = world.communicator->peers;
-  if (peers && block.degree > 1 && block.degree <= peers->reach()) {
+  if (peers && block.backend == Backend::kUlysses && block.degree <= peers->reach()) {
     block.transport = Transport::kPeerCopy;
     block.fetch_nanoseconds = peers->fetch_nanoseconds();
   }
@@ -74,31 +65,35 @@ void choose_transport(const World& world, Block& block) {
 void add_first_leaf(ProgramRound& round, std::unique_ptr<LevelBackend> first) {
   const auto before = std::ranges::find_if(
       round.steps, [&](const Step& step) { return step.phase == Phase::kCompute; });
-  round.steps.insert(before, make_step({.phase = Phase::kCompute}, round.blocks.size()));
+  round.steps.insert(before, make_step(Phase::kCompute, first->block(), round.blocks.size()));
   round.blocks.push_back(std::move(first));
 }
 
+// The longest sequence of the round that a backend without windows runs, on any rank.
+std::int64_t longest_zigzag(const Round& round) {
+  std::int64_t longest = 0;
+  for (const Placement& placement : round.placements) {
+    longest = ring_size(way_of(placement)) > 1 ? std::max(longest, placement.tokens) : longest;
+  }
+  return longest;
+}
+
 ProgramRound make_round(World& world, const Round& round, const Heads& heads) {
-  const std::vector<std::int32_t> degrees = exchanged_degrees(round);
   const std::int32_t rank = world.communicator->rank();
-  std::vector<Block> blocks = make_blocks(round, rank, degrees);
+  std::vector<Block> blocks = make_blocks(round, rank, exchanged_ways(round));
   const std::int32_t leaf_first = round.schedule.leaf_first[static_cast<std::size_t>(rank)];
   Block first = take_first(blocks.back(), leaf_first);
-  ProgramRound result;
-  result.tokens = first.tokens;
+  ProgramRound result{.tokens = first.tokens, .longest_zigzag = longest_zigzag(round)};
   for (Block& block : blocks) {
     result.tokens += block.tokens;
-    const std::int32_t degree = block.degree;
     choose_transport(world, block);
-    result.blocks.push_back(degree == 1 ? make_local(std::move(block), *world.attention)
-                                        : make_ulysses(std::move(block),
-                                                       split_heads(heads, degree),
-                                                       *world.communicator,
-                                                       *world.attention));
+    result.blocks.push_back(
+        make_backend(std::move(block), heads, *world.communicator, *world.attention));
   }
-  result.steps = make_steps(round.schedule.order, degrees);
+  result.steps = make_steps(round.schedule.order, result.blocks);
   if (leaf_first > 0) {
-    add_first_leaf(result, make_local(std::move(first), *world.attention));
+    add_first_leaf(result,
+                   make_backend(std::move(first), heads, *world.communicator, *world.attention));
   }
   result.recomputed = make_recomputed(world, round, heads, result);
   return result;

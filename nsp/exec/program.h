@@ -57,10 +57,12 @@ struct Step {
 };
 
 struct ProgramRound {
-  std::int64_t tokens = 0;  // rows of this rank, dummy token included
-  // Exchanged levels root to leaf, then the leaf, then the part of it that runs first, if any.
-  std::vector<std::shared_ptr<LevelBackend>> blocks;
-  std::vector<Step> steps;  // equal on all ranks but for the first leaf part
+  std::int64_t tokens = 0;          // rows of this rank, dummy token included
+  std::int64_t longest_zigzag = 0;  // sequence of gather, ring or usp on any rank: their windows
+  // Exchanged levels root to leaf, each by backend, then the leaf, then the part of it that runs
+  // first, if any.
+  std::vector<std::shared_ptr<LevelBackend>> blocks{};
+  std::vector<Step> steps{};  // equal on all ranks but for the first leaf part
 
   // What runs instead in the recomputed forward pass of a checkpointed layer and in its backward,
   // and, by block, what is saved for it; none where no placement of the round is marked.
@@ -73,7 +75,7 @@ class Program {
  public:
   // Reads and checks the plan (JSON, nsp-plan/1). Throws BadInput when it is malformed, breaks a
   // rule, is not feasible, is for another world size, needs what the executor does not have, or
-  // uses a degree that does not divide the heads.
+  // splits heads by a degree that does not divide them.
   Program(std::shared_ptr<World> world, std::string_view plan_json, const Heads& heads);
 
   World& world() const { return *world_; }

@@ -31,8 +31,12 @@ std::unique_ptr<ProgramRound> make_recomputed(World& world,
   auto result = std::make_unique<ProgramRound>();
   for (const std::shared_ptr<LevelBackend>& backend : whole.blocks) {
     const Block& block = backend->block();
-    if (block.degree > 1) {
-      result->parts.push_back(cut_by_marks(block, Backend::kUlysses, round, rank));
+    if (block.pieces.ring > 1) {  // keeps nothing
+      Parts& parts = result->parts.emplace_back();
+      parts.rest = block;
+      parts.any_rest = true;
+    } else if (block.degree > 1) {
+      result->parts.push_back(cut_by_marks(block, block.backend, round, rank));
     } else {  // the leaf, and after it the part of it that runs first
       result->parts.push_back(cut_by_marks(block, Backend::kLocal, round, rank, before));
       before = 0;

@@ -18,10 +18,9 @@ class RowIndex {
   void gather(const at::Tensor& from, const at::Tensor& to) const;
   // Row order[i] of `to` becomes row i of `from`; no row stands twice in the order.
   void scatter(const at::Tensor& from, const at::Tensor& to) const;
-
- private:
   at::Tensor on(at::Device device) const;
 
+ private:
   mutable std::mutex mutex_;
   mutable std::vector<at::Tensor> copies_;  // the host's first, then one a device
 };

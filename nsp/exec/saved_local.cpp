@@ -19,8 +19,7 @@ class SavedLocal final : public LevelBackend {
         whole_(std::move(whole)),
         rest_(make_local(parts.rest, kernel)),
         saved_rows_(parts.saved_rows()),
-        rest_rows_(parts.rest.tokens),
-        lse_rows_(kernel.lse_row_dimension()) {}
+        rest_rows_(parts.rest.tokens) {}
 
   bool keeps_rows() const override { return whole_->keeps_rows(); }
 
@@ -47,7 +46,7 @@ class SavedLocal final : public LevelBackend {
     if (rest_rows_ == 0) {
       state.saved.lse = state.stashed->lse;
     } else if (saved_rows_ > 0) {
-      state.saved.lse = at::cat({state.stashed->lse, state.saved.lse}, lse_rows_);
+      state.saved.lse = at::cat({state.stashed->lse, state.saved.lse});
     }
     whole_->compute(state);
   }
@@ -59,7 +58,6 @@ class SavedLocal final : public LevelBackend {
   std::unique_ptr<LevelBackend> rest_;
   std::int64_t saved_rows_;
   std::int64_t rest_rows_;
-  std::int64_t lse_rows_;
 };
 
 }  // namespace

@@ -112,7 +112,7 @@ class SavedUlysses final : public LevelBackend {
     }
     return saved_node_rows_ == 0
                ? state.saved.lse
-               : at::cat({state.stashed->lse, state.saved.lse}, kernel_.lse_row_dimension());
+               : at::cat({state.stashed->lse, state.saved.lse});
   }
 
   std::shared_ptr<const LevelBackend> whole_;

@@ -97,13 +97,12 @@ bool records(const Pass& pass) {
 
 void stash_call(const Pass& pass, const Tensor& out, const std::vector<Saved>& blocks) {
   const ProgramRound& round = *pass.program->round(pass.round).recomputed;
-  const std::int64_t lse_rows = pass.program->world().attention->lse_row_dimension();
   std::vector<StashedBlock> stashed;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const Parts& parts = round.parts[i];
     const std::int64_t qkv = node_rows(parts.save_qkv);
     stashed.push_back({.out = kept(out, 0, round.blocks[i]->block().begin, parts.saved_rows()),
-                       .lse = kept(blocks[i].lse, lse_rows, 0, qkv + node_rows(parts.save)),
+                       .lse = kept(blocks[i].lse, 0, 0, qkv + node_rows(parts.save)),
                        .qkv = kept(blocks[i].qkv, 0, 0, qkv)});
   }
   scopes().back().stash->add(std::make_shared<const StashedCall>(pass, std::move(stashed)));

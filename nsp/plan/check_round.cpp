@@ -2,8 +2,10 @@
 #include <utility>
 
 #include "nsp/plan/check_rules.h"
+#include "nsp/plan/exchanges.h"
 #include "nsp/plan/issue_order.h"
 #include "nsp/plan/layout.h"
+#include "nsp/plan/plan_json.h"
 
 namespace nsp {
 namespace {
@@ -50,9 +52,10 @@ void check_schedule(const Plan& plan, std::size_t r, Violations& out) {
   }
 }
 
-// All ranks issue the same exchanges (the order is one, and check_schedule holds it to the levels
-// used). In each, what a member sends and what its peers expect are pieces of the same cut: both
-// agree when the pieces of every placement join without gap or overlap.
+// All ranks issue the same exchanges: the order is one, check_schedule holds it to the levels used,
+// and how many a level issues follows from its ways (exchanges.h), of which each backend has one.
+// In each, what a member sends and what its peers expect are pieces of the same cut, chosen by one
+// rule (needs_upper): both agree when the pieces of every placement join without gap or overlap.
 void check_exchanges(const Plan& plan, std::size_t r, Violations& out) {
   for (const Placement& p : plan.rounds[r].placements) {
     std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
@@ -72,6 +75,17 @@ void check_exchanges(const Plan& plan, std::size_t r, Violations& out) {
       out.push_back(in_round(r) + ", sequence " + std::to_string(p.sequence) +
                     ": sends do not match receives; its pieces do not join to " +
                     std::to_string(p.tokens) + " tokens");
+    }
+  }
+  const std::vector<Way> ways = exchanged_ways(plan.rounds[r]);
+  for (std::size_t i = 1; i < ways.size(); ++i) {
+    const Way &way = ways[i - 1], &next = ways[i];
+    if (way.degree == next.degree && way.backend == next.backend) {
+      out.push_back(in_round(r) + ", backend " + std::string(name(way.backend)) + " at degree " +
+                    std::to_string(way.degree) + ": ulysses_degree " +
+                    std::to_string(way.ulysses_degree) + " and " +
+                    std::to_string(next.ulysses_degree) +
+                    " differ; sequences of one backend and degree share their exchanges");
     }
   }
 }

@@ -1,5 +1,9 @@
 #include "nsp/plan/plan_json.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "nsp/base/error.h"
 #include "nsp/plan/plan_names.h"
 
 namespace nsp {
@@ -54,6 +58,13 @@ Json predicted_json(const Predicted& predicted) {
 
 std::string_view name(Backend backend) {
   return kBackends[static_cast<std::size_t>(backend)];
+}
+Backend backend_named(std::string_view text) {
+  const auto found = std::ranges::find(kBackends, text);
+  if (found == std::end(kBackends)) {
+    bad_input("backend", text, "must be local, ulysses, gather, ring, usp-ring or usp-gather");
+  }
+  return static_cast<Backend>(found - std::begin(kBackends));
 }
 std::string_view name(Mark mark) {
   return kMarks[static_cast<std::size_t>(mark)];

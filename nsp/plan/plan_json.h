@@ -9,7 +9,9 @@
 
 namespace nsp {
 
-std::string_view name(Backend backend);      // local, ulysses, gather, ring, usp-ring, usp-gather
+std::string_view name(Backend backend);  // local, ulysses, gather, ring, usp-ring, usp-gather
+// The other way round; BadInput for another word.
+Backend backend_named(std::string_view text);
 std::string_view name(Mark mark);            // recompute, save, save_qkv
 std::string_view name(Phase phase);          // prologue, compute, epilogue
 std::string_view name(Transport transport);  // collective, peer_copy

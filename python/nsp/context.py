@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import weakref
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import count
@@ -97,6 +98,7 @@ def init(
     ranks_per_host: int | None = None,
     over_length: str = "error",
     byte_budget: float = 0.0,
+    backends: Sequence[str] = ("ulysses",),
     self_check: bool = True,
     replicas: bool = False,
     timeout: timedelta = timedelta(minutes=10),
@@ -107,14 +109,16 @@ def init(
     mesh: 1-D DeviceMesh, ProcessGroup, or None for all ranks. config: a Hugging Face config, or a ModelShape
     as a dict. sp_max: largest degree, a power of two that divides the world and the heads. token_budget: most
     tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up). profile: a preset's
-    name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. byte_budget: GiB of attention
-    output that a rank saves of each checkpointed layer, so that backward need not attend again
+    name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. backends: what planner nsp may use
+    beside local, as in `nsp.plan`; with gather or ring sp_max need not divide the heads. byte_budget: GiB of
+    attention output that a rank saves of each checkpointed layer, so that backward need not attend again
     (docs/memory.md; 0: all is recomputed; of no use to layers without checkpointing). replicas: allow a mesh
     that covers only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the
-    device's fastest; flash has a deterministic backward). Inside a host rows travel by peer copies where all
-    ranks can (see nsp.transport; NSP_TRANSPORT forces collective or peer-copy). timeout: how long a rank
-    waits for others in nsp's own exchanges and agreements before its watchdog ends it with a sentence that
-    names rank, step, level and phase; a failure of one rank ends the others within seconds.
+    device's fastest; flash has a deterministic backward under torch.use_deterministic_algorithms(True)).
+    Inside a host rows travel by peer copies where all ranks can (see nsp.transport; NSP_TRANSPORT forces
+    collective or peer-copy). timeout: how long a rank waits for others in nsp's own exchanges and agreements
+    before its watchdog ends it with a sentence that names rank, step, level and phase; a failure of one rank
+    ends the others within seconds.
 
     ValueError: a bad argument, before any collective. RuntimeError: ranks with other settings, or a failed
     self-check.
@@ -143,6 +147,7 @@ def init(
         ranks_per_host=ranks_per_host,
         over_length=over_length,
         byte_budget=byte_budget,
+        backends=backends,
     )
     check_settings(settings)
     wanted()

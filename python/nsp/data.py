@@ -126,6 +126,7 @@ class PlannedSteps:
             "model": settings.model,
             "profile": settings.profile,
             "byte_budget": settings.byte_budget,
+            "backends": settings.backends,
         }
 
     def fingerprint(self, step: Step) -> dict[str, Any]:

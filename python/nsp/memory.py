@@ -45,7 +45,7 @@ def memory(context: Context, token_budget: int, dtype: torch.dtype) -> Memory:
     shape = context.settings.shape
     bound = context.world.memory_bound(
         token_budget,
-        context.settings.sp_max,
+        context.settings.ways,
         shape["heads"],
         shape["kv_heads"],
         shape["head_dim"],

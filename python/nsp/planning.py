@@ -143,7 +143,7 @@ def plan(
     byte_budget: most bytes of attention output that a rank saves of a layer, so that it need not be
     recomputed; mark_order: seconds-per-byte, or tree, from the root down.
     backends: what planner nsp may use beside local: ulysses, gather, ring, usp-ring, usp-gather, usp, all.
-    The executor runs ulysses only.
+    Sliding windows run on local and ulysses alone.
     ep: ranks of an expert-parallel group; the predicted seconds count the wait at its exchange.
     No fit is an answer: `feasible` is False and `why` holds the sentence. ValueError: a bad argument.
     """

@@ -17,29 +17,31 @@ from nsp._native import core
 
 if TYPE_CHECKING:
     from nsp.context import Context
+    from nsp.settings import Settings
 
 Tensors = tuple[torch.Tensor, ...]
 TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 4e-2, torch.float64: 1e-10}
 
 
-def probe_plan(world: int, sp_max: int, ranks_per_host: int) -> bytes:
-    """One sequence on every node of the forest: all levels at once, no length a multiple of its degree but
-    leaves.
+def probe_plan(settings: Settings) -> bytes:
+    """One sequence on every node of the forest in every way: all levels at once, no length a multiple of its
+    degree but leaves.
     """
-    placements: list[tuple[int, int, int, int]] = []
-    degree = sp_max
-    while degree >= 1:
-        for first in range(0, world, degree):
-            placements.append((len(placements), 2 * degree + 1 + (first // degree) % 3, first, degree))
-        degree //= 2
-    made: bytes = core().make_plan(world, sp_max, ranks_per_host, 0, [placements], "given")
+    placements: list[tuple[int, int, int, int, str, int]] = []
+    for degree, backend, inner in settings.ways:
+        for first in range(0, settings.world, degree):
+            tokens = 2 * degree + 1 + (first // degree) % 3
+            placements.append((len(placements), tokens, first, degree, backend, inner))
+    made: bytes = core().make_plan(
+        settings.world, settings.sp_max, settings.ranks_per_host, 0, [placements], "given"
+    )
     return made
 
 
 def run(context: Context) -> None:
     """RuntimeError on all ranks when any rank's output or gradient differs from plain attention."""
     settings = context.settings
-    plan = probe_plan(settings.world, settings.sp_max, settings.ranks_per_host)
+    plan = probe_plan(settings)
     dtype = torch.float32 if context.device.type == "cpu" else torch.bfloat16
     lengths = {p["sequence"]: p["tokens"] for p in _placements(plan)}
     rows = core().rank_row(plan, 0, context.rank)

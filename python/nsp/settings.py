@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,6 +27,15 @@ class Settings:
     over_length: str
     model: str
     byte_budget: int = 0  # bytes of attention output that a rank saves of a checkpointed layer
+    backends: tuple[str, ...] = ("ulysses",)  # what planner nsp may use beside local
+
+    @property
+    def ways(self) -> list[tuple[int, str, int]]:
+        """(degree, backend, ulysses_degree) of every way in which a sequence may run."""
+        found: list[tuple[int, str, int]] = core().allowed_ways(
+            self.shape["heads"], self.sp_max, self.ranks_per_host, list(self.backends)
+        )
+        return found
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -46,6 +55,7 @@ def make_settings(
     ranks_per_host: int | None = None,
     over_length: str = "error",
     byte_budget: float = 0.0,
+    backends: Sequence[str] = ("ulysses",),
 ) -> Settings:
     """Fills in the defaults; byte_budget in GiB. ValueError: a model that the executor cannot run."""
     if not isinstance(byte_budget, (int, float)) or not 0 <= byte_budget < MOST_GIB:
@@ -63,6 +73,7 @@ def make_settings(
         over_length=over_length,
         model=json.dumps(_shape(config), sort_keys=True),
         byte_budget=int(byte_budget * 2**30),
+        backends=tuple(backends),
     )
 
 
@@ -78,7 +89,7 @@ def check_settings(settings: Settings) -> None:
         raise ValueError(f"sp_max: {sp_max} does not divide the world of {world} ranks; use one of {fitting}")
     heads = settings.shape["heads"]
     allowed = list(core().allowed_degrees(heads, sp_max))
-    if sp_max not in allowed:
+    if sp_max not in allowed and settings.backends == ("ulysses",):
         raise ValueError(
             f"sp_max: {sp_max} does not divide the model's {heads} heads; allowed degrees are {allowed}"
         )
@@ -94,7 +105,7 @@ def check_settings(settings: Settings) -> None:
         )
     # An empty plan makes the C++ side look at planner, profile and model before anything starts.
     fields = asdict(settings)
-    fields.update(token_budget=settings.token_budget or 0)
+    fields.update(token_budget=settings.token_budget or 0, backends=list(settings.backends))
     core().plan([], **fields)
 
 

@@ -138,6 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         keywords = {
             "sp_max": default_sp_max(world, args.heads) if args.sp_max is None else args.sp_max,
             "planner": args.planner,
+            "backends": args.backends,
             "profile": args.profile,
             "token_budget": default_budget(args, world),
             "over_length": "truncate",

@@ -44,6 +44,13 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default="nsp",
         help="nsp, algorithm1, static[:K], static-tokens[:K], nsp-2l, megatron-dcp, flexsp (nsp)",
     )
+    add(
+        "--backends",
+        type=lambda text: tuple(text.split(",")),
+        default=("ulysses",),
+        metavar="A,B",
+        help="what planner nsp may use: ulysses, gather, ring, usp-ring, usp-gather, usp, all (ulysses)",
+    )
     add("--profile", default=None, help="preset or file of the cost profile (cpu-gloo on CPUs, h200 on GPUs)")
     add("--name", default="train", help="results go to runs/NAME (train)")
     add("--seed", type=int, default=0, help="of weights and order (0)")

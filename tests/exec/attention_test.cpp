@@ -113,6 +113,23 @@ TEST(Attention, RefusesInputsBeforeAnyExchange) {
   });
 }
 
+// All ranks refuse, though ranks 0 and 1 have no part in the sequence of 9 tokens.
+TEST(Attention, RefusesWindowsThatASequenceOfTheRingExceeds) {
+  test::run_ranks(4, [](int, const std::string& group) {
+    const auto world = make_world(group);
+    const Way ring{.degree = 2, .backend = Backend::kRing, .ulysses_degree = 1};
+    const auto handle =
+        add(world,
+            make_plan({.world = 4, .sp_max = 2}, {{place(0, 9, 2, ring), place(1, 30, {0, 1})}}));
+    const Tensor q = rows(find_program(handle)->round(0).tokens, 4), kv = q.narrow(1, 0, 2);
+    expect_message([&] { attention(q, kv, kv, handle, 0, 1.0, 8); },
+                   "window 8: a sequence of 9 tokens runs on gather, ring or usp");
+    EXPECT_EQ(world->communicator->exchanges, 0);
+    attention(q, kv, kv, handle, 0, 1.0, 9);
+    EXPECT_EQ(world->communicator->exchanges, 1);
+  });
+}
+
 TEST(Attention, IdleRanksTakePartAndGetZeroOrOwnGradients) {
   test::run_ranks(2, [](int rank, const std::string& group) {
     const auto world = make_world(group);

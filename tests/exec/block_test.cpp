@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nsp/plan/exchanges.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/make_plan.h"
 
@@ -18,7 +19,7 @@ Round round_of(std::int32_t world, std::int32_t sp_max, std::vector<Placement> p
 // 1 2. Longest first: rank 0 sends 1a 1b 0a (rows 0-2), rank 1 sends 1c 0b (rows 3-4).
 TEST(Block, RowsComeBySourceAndAreNeededBySequence) {
   const Round round = round_of(2, 2, {place(0, 2, {0, 2}), place(1, 3, {0, 2})});
-  const Block block = make_blocks(round, 1, {2}).front();
+  const Block block = make_blocks(round, 1, {head_split(2)}).front();
   EXPECT_EQ(block.lengths, Counts({3, 2}));
   EXPECT_EQ(block.rank_tokens, Counts({3, 2}));
   EXPECT_EQ(block.tokens, 2);
@@ -28,7 +29,7 @@ TEST(Block, RowsComeBySourceAndAreNeededBySequence) {
 TEST(Block, LevelsFollowEachOtherInTheRow) {
   const Round round =
       round_of(4, 4, {place(0, 8, {0, 4}), place(1, 4, {0, 2}), place(2, 5, {1, 1})});
-  const std::vector<Block> blocks = make_blocks(round, 1, {4, 2});
+  const std::vector<Block> blocks = make_blocks(round, 1, {head_split(4), head_split(2)});
   ASSERT_EQ(blocks.size(), 3U);
   EXPECT_EQ(blocks[0].begin, 0);
   EXPECT_EQ(blocks[1].begin, 2);
@@ -38,7 +39,7 @@ TEST(Block, LevelsFollowEachOtherInTheRow) {
 
 TEST(Block, ANodeWithoutSequencesStillHasItsBlock) {
   const Round round = round_of(4, 2, {place(0, 4, {0, 2})});
-  const std::vector<Block> blocks = make_blocks(round, 3, {2});
+  const std::vector<Block> blocks = make_blocks(round, 3, {head_split(2)});
   EXPECT_EQ(blocks[0].first_rank, 2);
   EXPECT_EQ(blocks[0].tokens, 0);
   EXPECT_EQ(blocks[0].rank_tokens, Counts({0, 0}));
@@ -48,7 +49,7 @@ TEST(Block, ANodeWithoutSequencesStillHasItsBlock) {
 TEST(Block, AFirstPartTakesTheLongestLeafSequences) {
   const Round round = round_of(
       2, 2, {place(0, 8, {0, 2}), place(1, 5, {0, 1}), place(2, 7, {0, 1}), place(3, 2, {0, 1})});
-  Block leaf = make_blocks(round, 0, {2}).back();
+  Block leaf = make_blocks(round, 0, {head_split(2)}).back();
   const Block first = take_first(leaf, 2);
   EXPECT_EQ(first.begin, 4);
   EXPECT_EQ(first.lengths, Counts({7, 5}));
@@ -60,23 +61,46 @@ TEST(Block, AFirstPartTakesTheLongestLeafSequences) {
 
 TEST(Block, AWindowThatHoldsEverySequenceIsNone) {
   const Round round = round_of(2, 2, {place(0, 9, {0, 2}), place(1, 3, {0, 2})});
-  const std::vector<Block> blocks = make_blocks(round, 0, {2});
+  const std::vector<Block> blocks = make_blocks(round, 0, {head_split(2)});
   EXPECT_EQ(window_within(blocks[0], 8), 8);
   EXPECT_EQ(window_within(blocks[0], 9), 0);
   EXPECT_EQ(window_within(blocks[0], 0), 0);
   EXPECT_EQ(window_within(blocks[1], 4), 0);  // no sequence at all
 }
 
+// 8 tokens on 4 ranks as 2 x 2: pieces of 2 tokens, one of each for an inner rank. Ring index 0
+// (ranks 0 and 1) holds tokens 0 1 6 7: they arrive as 0 6 | 1 7.
+TEST(Block, InnerRanksOfUspHoldThePiecesOfTheirRingIndex) {
+  const Round round = round_of(4, 4, {place(0, 8, 0, {4, Backend::kUspRing, 2})});
+  const Block usp = make_blocks(round, 1, exchanged_ways(round)).front();
+  EXPECT_EQ(usp.lengths, Counts({8}));
+  EXPECT_EQ(usp.tokens, 2);
+  EXPECT_EQ(usp.pieces.tokens, (std::vector<Counts>{{2, 2, 2, 2}}));
+  const Block inner = inner_block(usp);
+  EXPECT_EQ(inner.degree, 2);
+  EXPECT_EQ(inner.level_degree, 4);
+  EXPECT_EQ(inner.first_rank, 0);
+  EXPECT_EQ(inner.rank_tokens, Counts({2, 2}));
+  EXPECT_EQ(inner.to_sequences, Counts({0, 2, 1, 3}));
+  EXPECT_EQ(inner.lengths, Counts({4}));
+  EXPECT_EQ(inner.rank, 1);
+}
+
 TEST(Block, BlocksCoverTheRow) {
-  const Round round =
-      round_of(8, 8, {place(0, 137, {0, 8}), place(1, 41, {4, 4}), place(2, 89, {6, 1})});
+  const Round round = round_of(8,
+                               8,
+                               {place(0, 137, {0, 8}),
+                                place(1, 41, {4, 4}),
+                                place(2, 89, {6, 1}),
+                                place(3, 55, 0, {8, Backend::kUspRing, 2}),
+                                place(4, 21, 0, {8, Backend::kGather, 1})});
   for (std::int32_t rank = 0; rank < 8; ++rank) {
     std::int64_t rows = 0;
     for (const Segment& segment : rank_row(round, rank)) {
       rows += segment.tokens();
     }
     std::int64_t next = 0;
-    for (const Block& block : make_blocks(round, rank, {8, 4})) {
+    for (const Block& block : make_blocks(round, rank, exchanged_ways(round))) {
       EXPECT_EQ(block.begin, next);
       next += block.tokens;
     }
@@ -90,7 +114,7 @@ TEST(Block, KnowsTheLevelBeyondItsNode) {
   const Round round =
       round_of(4, 2, {place(0, 2, {0, 2}), place(1, 3, {0, 2}), place(2, 8, {2, 2})});
   for (std::int32_t rank = 0; rank < 4; ++rank) {
-    const Block block = make_blocks(round, rank, {2}).front();
+    const Block block = make_blocks(round, rank, {head_split(2)}).front();
     EXPECT_EQ(block.level, (LevelRows{.most = 4, .most_elsewhere = 4}));
     EXPECT_EQ(block.rank, rank);
   }

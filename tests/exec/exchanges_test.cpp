@@ -1,5 +1,7 @@
 // Every exchange that the executor really issues, forward and backward: sends match receives
 // between all pairs of ranks, for random plans and random permitted issue orders.
+#include "nsp/plan/exchanges.h"
+
 #include <numeric>
 #include <set>
 #include <utility>
@@ -52,6 +54,18 @@ std::vector<std::vector<Issued>> issued_by_all(const Plan& plan) {
   return ranks;
 }
 
+// Forward and backward, by the ways that a round uses.
+std::size_t expected_exchanges(const Round& round) {
+  std::int64_t count = 0;
+  for (const Way& way : exchanged_ways(round)) {
+    const bool usp = way.backend == Backend::kUspRing || way.backend == Backend::kUspGather;
+    const HeadSplit heads = usp ? split_heads(kHeads, way.ulysses_degree) : HeadSplit{};
+    const ExchangeCount exchanges = exchanges_of(way, heads.kv == 1 ? heads.copies : 1);
+    count += exchanges.forward + exchanges.backward;
+  }
+  return static_cast<std::size_t>(count);
+}
+
 // Any interleaving of the levels' prologue, compute, epilogue.
 std::vector<Issue> random_order(const Round& round, Random& random) {
   std::vector<std::vector<Issue>> levels = {{{Phase::kCompute, 1}}};
@@ -82,14 +96,14 @@ Plan shuffled(Plan plan, std::uint64_t seed) {
 
 TEST(Exchanges, MatchForRandomPlansInEveryPermittedOrder) {
   std::set<std::int32_t> worlds;
-  for (std::uint64_t seed = 0; seed < 16; ++seed) {
-    const Plan plan = shuffled(random_plan(seed), seed);
+  for (std::uint64_t seed = 0; seed < 32; ++seed) {
+    const Plan plan = shuffled(seed % 2 == 0 ? random_plan(seed) : random_ways_plan(seed), seed);
     ASSERT_EQ(find_violations(plan), std::vector<std::string>{}) << "seed " << seed;
     const auto ranks = issued_by_all(plan);
     EXPECT_EQ(test::find_mismatch(ranks), "") << "seed " << seed;
     std::size_t expected = 0;
     for (const Round& round : plan.rounds) {
-      expected += 4 * exchanged_degrees(round).size();
+      expected += expected_exchanges(round);
     }
     EXPECT_EQ(ranks[0].size(), expected) << "seed " << seed;
     worlds.insert(plan.world);
@@ -152,6 +166,16 @@ TEST(Exchanges, MovesEveryRowOfALevelAndNoOther) {
       EXPECT_EQ(sent, expected) << "seed " << seed << ", rank " << rank;
     }
   }
+}
+
+TEST(Exchanges, ADifferentBackendIsFound) {
+  const auto made = [](Backend backend) {
+    return make_plan({.world = 4, .sp_max = 4}, {{place(0, 19, 0, {4, backend, 1})}});
+  };
+  auto ranks = issued_by_all(made(Backend::kRing));
+  EXPECT_EQ(test::find_mismatch(ranks), "");
+  ranks[1] = issued_by(1, made(Backend::kGather));
+  EXPECT_NE(test::find_mismatch(ranks), "");
 }
 
 TEST(Exchanges, APlantedMismatchIsFound) {

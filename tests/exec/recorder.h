@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
@@ -114,12 +113,13 @@ class IdlePeers final : public PeerCopies {
   std::vector<char> arena_;
 };
 
-// Attention that computes nothing; its log-sum-exp takes no memory.
+// Attention that computes nothing; its log-sum-exps take no memory.
 class NoAttention final : public AttentionKernel {
  public:
   std::string name() const override { return "none"; }
   at::Tensor forward(const AttentionInputs& inputs, const at::Tensor&) override {
-    return at::empty({inputs.q.size(0), inputs.q.size(1), 0}, inputs.q.options());
+    static const at::Tensor zero = at::zeros({}, at::kFloat);
+    return zero.expand({inputs.q.size(0), inputs.q.size(1)});
   }
   void backward(const AttentionInputs&,
                 const at::Tensor&,

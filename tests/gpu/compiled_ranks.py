@@ -3,7 +3,8 @@
     torchrun --nproc-per-node N compiled_ranks.py OUT.json [cuda|cpu]
 
 Random nested plans of changing lengths under FSDP2 (bf16 parameters on GPUs), with and without checkpointing.
-Writes for each case the losses, the gradients' distance and attention calls of both, and each rank's graphs.
+Writes for each case the losses, the gradients' distance and attention calls of both, and each rank's graphs:
+without checkpointing, and further ones with it.
 """
 
 import json
@@ -107,11 +108,12 @@ def main(out: str, device: str = "cuda") -> None:
     sizes = (4096, 1500, 7000, 2) if device == "cuda" else (100, 40, 2)
     plans = [random_plan(world, tokens, generator) for tokens in sizes]
     found = {"plain": compare(eager, compiled, context, plans)}
+    plain = counters["stats"]["unique_graphs"]
     for model in (eager, compiled):
         model.gradient_checkpointing_enable({"use_reentrant": False})
     found["checkpointed"] = compare(eager, compiled, context, plans)
-    graphs: list[int] = [0] * world
-    dist.all_gather_object(graphs, counters["stats"]["unique_graphs"])
+    graphs: list[tuple[int, int]] = [(0, 0)] * world
+    dist.all_gather_object(graphs, (plain, counters["stats"]["unique_graphs"] - plain))
     found["graphs"] = graphs
     if rank == 0:
         Path(out).write_text(json.dumps(found))

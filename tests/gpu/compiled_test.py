@@ -1,4 +1,6 @@
-"""Compiled decoder layers on GPUs: the loss and gradients of eager ones, from two graphs at most."""
+"""Compiled decoder layers on GPUs: the loss and gradients of eager ones, from two graphs at most (two more
+where checkpointing is switched on later).
+"""
 
 import json
 from pathlib import Path
@@ -18,7 +20,9 @@ def test_compiled_layers_train_as_eager_ones(world: int, tmp_path: Path) -> None
     launch(world, "compiled_ranks.py", str(tmp_path / "out.json"))
     found = json.loads((tmp_path / "out.json").read_text())
     print(f"NCCL x {world}: {found}")
-    assert all(1 <= graphs <= 2 for graphs in found["graphs"]), found["graphs"]
+    for plain, checkpointed in found["graphs"]:
+        assert 1 <= plain <= 2, found["graphs"]
+        assert checkpointed <= 2, found["graphs"]
     for case in found["plain"] + found["checkpointed"]:
         assert case["calls"] == case["expected_calls"], case
         assert abs(case["loss"] - case["expected_loss"]) <= 5e-3 * abs(case["expected_loss"]), case

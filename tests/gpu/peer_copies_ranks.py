@@ -3,7 +3,7 @@
     torchrun --nproc-per-node N peer_copies_ranks.py parity|delays OUT.json
     RANK=... python peer_copies_ranks.py kill OUT.json
 
-The kernel is flash: its backward is deterministic.
+The kernel is flash, whose backward is deterministic when torch is asked for that.
 """
 
 import json
@@ -135,6 +135,7 @@ def kill(world: int, rank: int) -> dict:
 def main(mode: str, out: str) -> None:
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)
+    torch.use_deterministic_algorithms(True)
     dist.init_process_group("cpu:gloo,cuda:nccl")
     found = parity(world) if mode == "parity" else (delays if mode == "delays" else kill)(world, rank)
     everywhere: list = [None] * world

@@ -1,4 +1,4 @@
-"""One process of a launch: random plans in a row through a small Qwen3-MoE, FSDP2 and checkpointing.
+"""One process of a launch: random plans of all backends through a small Qwen3-MoE, FSDP2 and checkpointing.
 
     torchrun --nproc-per-node 2 random_plans_ranks.py PLANS OUT.json
 
@@ -39,14 +39,14 @@ def make_model(context_device: torch.device, world: int) -> torch.nn.Module:
     return nsp.shard(model.to(context_device).train(), mesh, mixed_precision=policy)
 
 
-def random_plan(world: int, generator: random.Random) -> bytes:
-    placements: list[tuple[int, int, int, int]] = []
+def random_plan(world: int, ways: list[tuple[int, str, int]], generator: random.Random) -> bytes:
+    placements: list[tuple[int, int, int, int, str, int]] = []
     left = TOKENS
     while left > 0 and len(placements) < 64:
         tokens = min(left, int(2 ** generator.uniform(0, 13)))
-        degree = generator.choice([d for d in (1, 2, 4, 8) if d <= world])
+        degree, backend, inner = generator.choice(ways)
         first = generator.randrange(world // degree) * degree
-        placements.append((len(placements), tokens, first, degree))
+        placements.append((len(placements), tokens, first, degree, backend, inner))
         left -= tokens
     return core().make_plan(world, world, world, 0, [placements], "given")
 
@@ -66,12 +66,13 @@ def main(plans: str, out: str) -> None:
     dist.init_process_group("cpu:gloo,cuda:nccl")
     device = torch.device("cuda", rank)
     model = make_model(device, world)
-    context = nsp.init(None, model.config, sp_max=world)
+    context = nsp.init(None, model.config, sp_max=world, backends=("all",))
     nsp.attach(model, context)
+    ways = context.settings.ways
     generator = random.Random(7)
     count, early, begin = int(plans), 0, time.perf_counter()
     for i in range(count):
-        loss = model(**inputs(context, random_plan(world, generator))).loss
+        loss = model(**inputs(context, random_plan(world, ways, generator))).loss
         loss.backward()
         assert torch.isfinite(loss.detach()), i
         model.zero_grad()

@@ -115,6 +115,16 @@ TEST(Check, EveryBackendCanBeSound) {
   EXPECT_EQ(faults(plan), std::vector<std::string>{});
 }
 
+TEST(Check, TwoInnerSizesOfOneBackendAndLevelAreFound) {
+  Plan plan = make_plan({.world = 16, .sp_max = 8},
+                        {{place(0, 8, 0, {8, Backend::kUspRing, 2}),
+                          place(1, 8, 0, {8, Backend::kUspGather, 4}),
+                          place(2, 8, 8, {8, Backend::kUspRing, 2})}});
+  EXPECT_EQ(faults(plan), std::vector<std::string>{});
+  placement(plan, 2).ulysses_degree = 4;
+  expect_fault(plan, "backend usp-ring at degree 8: ulysses_degree 2 and 4 differ");
+}
+
 TEST(Check, WrongTokensAreFound) {
   Plan plan = sound_plan();
   placement(plan, 2).tokens = 0;

@@ -1,6 +1,8 @@
 // Random sound plans for property tests.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -30,6 +32,41 @@ inline Plan random_plan(std::uint64_t seed) {
     rounds[random.below(rounds.size())].push_back(place(sequence, tokens, node));
   }
   return make_plan({.world = world, .sp_max = allowed.back(), .ranks_per_host = world}, rounds);
+}
+
+// The same, with every backend: a random way for each sequence, one inner size of usp a level.
+inline Plan random_ways_plan(std::uint64_t seed) {
+  Random random(seed);
+  Plan plan = random_plan(seed);
+  std::vector<std::vector<Placement>> rounds;
+  std::vector<std::int32_t> inner(64, 2);  // by level, as a power of two
+  for (std::size_t level = 2; level < inner.size(); ++level) {
+    inner[level] = 2 << random.below(std::min<std::uint64_t>(level - 1, 4));
+  }
+  for (const Round& round : plan.rounds) {
+    rounds.push_back(round.placements);
+    for (Placement& placement : rounds.back()) {
+      const std::int32_t degree = placement.node.degree;
+      if (degree == 1) {
+        continue;
+      }
+      constexpr Backend kBackends[] = {Backend::kUlysses,
+                                       Backend::kGather,
+                                       Backend::kRing,
+                                       Backend::kUspRing,
+                                       Backend::kUspGather};
+      placement.backend = kBackends[random.below(degree > 2 ? 5 : 3)];
+      placement.ulysses_degree = 1;
+      if (placement.backend == Backend::kUlysses) {
+        placement.ulysses_degree = degree;
+      } else if (placement.backend >= Backend::kUspRing) {
+        placement.ulysses_degree =
+            inner[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint32_t>(degree)))];
+      }
+    }
+  }
+  return make_plan({.world = plan.world, .sp_max = plan.sp_max, .ranks_per_host = plan.world},
+                   rounds);
 }
 
 }  // namespace nsp

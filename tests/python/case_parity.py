@@ -27,6 +27,12 @@ class Case:
     heads: int = 8
     kv_heads: int = 2
     hide: str = ""  # which labels are -100
+    backends: tuple[str, ...] = ("ulysses",)
+
+    @property
+    def ranks_per_host(self) -> int:
+        """Half of the ranks, so that usp has two hosts."""
+        return self.world if self.backends == ("ulysses",) else max(1, self.world // 2)
 
 
 PARITY = {
@@ -45,6 +51,18 @@ PARITY = {
     "[137, 2041, 89] on 8": Case(8, (137, 2041, 89), 8),
     "one long, many short on 8": Case(8, (701, 90, 41, 44, 30, *range(1, 20)), 8),
     "8/1 heads at 8": Case(8, (65, 10, 3, 22), 8, kv_heads=1),
+    "[7] on 2 by all backends": Case(2, (7,), 2, backends=("all",)),
+    "[4, 3] on 2 by all backends": Case(2, (4, 3), 2, backends=("all",)),
+    "[2999] on 4 by all backends": Case(4, (2999,), 4, heads=4, backends=("all",)),
+    "9 sequences on 4 by all backends": Case(4, (61, 3, 17, 1, 29, 8, 2, 40, 11), 4, backends=("all",)),
+    "7/7 heads at 4": Case(4, (33, 6, 15, 2), 4, heads=7, kv_heads=7, backends=("gather", "ring")),
+    "7/1 heads at 4": Case(4, (33, 6, 15, 2), 4, heads=7, kv_heads=1, backends=("gather", "ring")),
+    "labels hidden on some ranks of 4 by all backends": Case(
+        4, (24, 9, 30), 4, hide="odd samples", backends=("all",)
+    ),
+    "[1] on 8 by all backends": Case(8, (1,), 8, backends=("all",)),
+    "8/1 heads at 8 by all backends": Case(8, (65, 10, 3, 22), 8, kv_heads=1, backends=("all",)),
+    "2/1 heads at 8": Case(8, (65, 10, 3, 22), 8, heads=2, kv_heads=1, backends=("all",)),
 }
 HIDE: dict[str, Callable[[int, int], bool]] = {
     "first half": lambda i, t: t <= 6,
@@ -68,19 +86,34 @@ class Given(nsp.PlannedSteps):
 
 
 @functools.cache
-def context(sp_max: int, heads: int, kv_heads: int) -> nsp.Context:
-    return nsp.init(None, config(heads, kv_heads), sp_max=sp_max, timeout=timedelta(seconds=60))
+def context(
+    sp_max: int,
+    heads: int,
+    kv_heads: int,
+    backends: tuple[str, ...] = ("ulysses",),
+    ranks_per_host: int | None = None,
+) -> nsp.Context:
+    return nsp.init(
+        None,
+        config(heads, kv_heads),
+        sp_max=sp_max,
+        backends=backends,
+        ranks_per_host=ranks_per_host,
+        timeout=timedelta(seconds=60),
+    )
 
 
 @functools.cache
-def sharded(sp_max: int, heads: int, kv_heads: int) -> Any:
+def sharded(sp_max: int, heads: int, kv_heads: int, *more: Any) -> Any:
+    """Attached to the context of the same arguments."""
     model = make_model(heads, kv_heads)
     mesh = dist.device_mesh.init_device_mesh("cpu", (dist.get_world_size(),))
+    ctx = context(sp_max, heads, kv_heads, *more)
     if heads == 4:  # attached before sharding as well as after it
-        nsp.attach(model, context(sp_max, heads, kv_heads))
+        nsp.attach(model, ctx)
         return nsp.shard(model, mesh)
     nsp.shard(model, mesh)
-    nsp.attach(model, context(sp_max, heads, kv_heads))
+    nsp.attach(model, ctx)
     return model
 
 
@@ -88,6 +121,8 @@ def plans(case: Case, lengths: list[int]) -> dict[str, bytes | None]:
     """Each degree for all, two mixed plans that use several levels, two rounds, and the planner's own
     (None).
     """
+    if case.backends != ("ulysses",):
+        return plans_by_ways(case, lengths)
 
     def made(rounds: list[list[tuple[int, int, int, int]]]) -> bytes:
         data: bytes = core().make_plan(case.world, case.sp_max, case.world, 0, rounds, "given")
@@ -112,6 +147,43 @@ def plans(case: Case, lengths: list[int]) -> dict[str, bytes | None]:
     return found
 
 
+def plans_by_ways(case: Case, lengths: list[int]) -> dict[str, bytes | None]:
+    """Each way for all, a plan with every backend on the root's level, two of random ways and nodes, and the
+    planner's own (None).
+    """
+    ways = core().allowed_ways(case.heads, case.sp_max, case.ranks_per_host, list(case.backends))
+
+    def made(choose: Callable[[int], tuple[tuple[int, str, int], int]]) -> bytes:
+        placements = []
+        for s, n in enumerate(lengths):
+            (degree, backend, inner), node = choose(s)
+            placements.append((s, n, node % (case.world // degree) * degree, degree, backend, inner))
+        data: bytes = core().make_plan(case.world, case.sp_max, case.ranks_per_host, 0, [placements], "given")
+        return data
+
+    found: dict[str, bytes | None] = {"own": None}
+    for way in ways:
+        if way[1] not in ("local", "ulysses"):
+            found[f"{way[1]} at {way[0]}"] = made(lambda s, way=way: (way, s))  # type: ignore[misc]
+    root = [way for way in ways if way[0] == case.sp_max]
+    found["all backends at the root"] = made(lambda s: (root[-1 - s % len(root)], 0))
+    for name, seed in (("mixed a", 3), ("mixed b", 4)):
+        dice = random.Random(seed)
+        found[name] = made(lambda _, dice=dice: (dice.choice(ways), dice.randrange(8)))  # type: ignore[misc]
+    return found
+
+
+def exchanges(case: Case, degree: int, backend: str, inner: int) -> int:
+    """Of a layer's forward and backward pass, on every rank: 4 for heads, 3 times K and V between ring
+    indices, and as often again where inner ranks share a KV head.
+    """
+    ring = degree // inner
+    query, readers = case.heads // inner, case.heads // case.kv_heads
+    shared = inner > 1 and query <= readers and readers % query == 0 and readers > query
+    hops = 0 if ring == 1 else ring - 1 if backend.endswith("ring") else 1
+    return (4 if inner > 1 else 0) + 3 * hops * (2 if shared else 1)
+
+
 def run_step(model: Any, step: nsp.Step) -> tuple[float, dict[str, torch.Tensor]]:
     model.zero_grad()
     total = torch.zeros((), dtype=torch.float64)
@@ -134,15 +206,22 @@ def relative(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) 
     return worst
 
 
+def key(case: Case) -> tuple[Any, ...]:
+    """What cases share a context and a model by."""
+    if case.backends == ("ulysses",):
+        return (case.sp_max, case.heads, case.kv_heads)
+    return (case.sp_max, case.heads, case.kv_heads, case.backends, case.ranks_per_host)
+
+
 def make_steps(case: Case) -> tuple[Given, Samples]:
     samples = Samples(list(case.lengths), HIDE.get(case.hide))
-    ctx = context(case.sp_max, case.heads, case.kv_heads)
+    ctx = context(*key(case))
     return Given(samples, ctx, max(sum(case.lengths), 64)), samples
 
 
 def run_case(case: Case) -> dict[str, Any]:
     """Relative error of loss and gradients, and what the executor counted, for each plan."""
-    model = sharded(case.sp_max, case.heads, case.kv_heads)
+    model = sharded(*key(case))
     steps, samples = make_steps(case)
     ordered = [samples.lengths[i] for i in steps.samples(0)]
     first = dist.get_rank() == 0
@@ -153,12 +232,15 @@ def run_case(case: Case) -> dict[str, Any]:
         steps.context.world.reset_counters()
         step = next(iter(nsp.loader(steps))) if case.hide else steps[0]
         got_loss, got = run_step(model, step)
-        used = [{p.degree for p in placements} - {1} for placements in step.plan.rounds]
+        used = [
+            {(p.degree, p.backend, p.ulysses_degree) for p in placements if p.degree > 1}
+            for placements in step.plan.rounds
+        ]
         found[name] = {
             "loss": abs(got_loss - loss) / max(abs(loss), 1e-300) if loss else abs(got_loss),
             "grads": relative(got, grads),
             "counters": steps.context.world.counters(),
-            "exchanges": sum(4 * LAYERS * len(levels) for levels in used),
+            "exchanges": sum(LAYERS * exchanges(case, *way) for ways in used for way in ways),
             "calls": LAYERS * len(step.rounds),
             "levels": sorted({p.degree for placements in step.plan.rounds for p in placements}),
         }

@@ -35,6 +35,12 @@ def test_tree_and_heads(world: int, sp_max: int, heads: int, words: str) -> None
     assert words in str(caught.value)
 
 
+def test_heads_do_not_limit_the_degree_of_rings() -> None:
+    check_settings(make_settings(8, config(4, 4), "cpu", sp_max=8, backends=("ulysses", "ring")))
+    with pytest.raises(ValueError, match="backends 'rings': must be one of"):
+        check_settings(make_settings(8, config(4, 4), "cpu", sp_max=8, backends=("rings",)))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -214,6 +220,7 @@ def test_two_models_in_one_process(context: nsp.Context) -> None:
         (["--sp-max", "3"], "sp_max: 3"),
         (["--planner", "none"], "none"),
         (["--planner", "static:x"], "static:x"),
+        (["--backends", "ulysses,rings"], "'rings'"),
         (["--corpus", "no/such/folder"], "no/such/folder"),
         (["--max-length", "40000"], "--max-length: 40000"),
         (["--no-such-option"], "--no-such-option"),

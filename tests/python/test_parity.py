@@ -23,7 +23,7 @@ def test_every_plan_gives_the_loss_and_gradients_of_one_process(name: str) -> No
 
 
 @pytest.mark.parametrize("name", PARITY)
-def test_each_level_exchanges_twice_forward_and_twice_backward(name: str) -> None:
+def test_each_level_exchanges_as_often_as_its_backends_ask_for(name: str) -> None:
     for plan, found in value(PARITY[name].world, name).items():
         counters = found["counters"]
         assert counters["attention_calls"] == found["calls"], (plan, found)

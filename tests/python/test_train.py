@@ -41,7 +41,7 @@ def test_two_ranks_learn_a_folder(planner: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     more = {
         "static:2": ["--trace", "traced", "--trace-steps", "2:4"],
-        "nsp": ["--checkpointing", "--byte-budget", "0.0001"],
+        "nsp": ["--backends", "all", "--checkpointing", "--byte-budget", "0.0001"],
     }[planner]
     done = torchrun(
         2, "-m", "nsp.train", "--corpus", str(texts), "--planner", planner, "--name", "one", *OPTIONS, *more

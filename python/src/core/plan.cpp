@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <variant>
 #include <vector>
 
 #include <pybind11/stl.h>
@@ -17,7 +18,11 @@ namespace py = pybind11;
 namespace nsp {
 namespace {
 
-using Given = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t>;
+// sequence, tokens, first_rank, degree; and where it is not the degree's own way, how it runs.
+using GivenPlace = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t>;
+using GivenWay =
+    std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t, std::string, std::int32_t>;
+using Given = std::variant<GivenPlace, GivenWay>;
 using LeafFirst = std::vector<std::vector<std::int32_t>>;
 using RowEntry = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
@@ -47,6 +52,15 @@ std::vector<std::int64_t> tokens(const std::string& text, std::int64_t round) {
   return rank_tokens(round_of(plan, round), plan.world);
 }
 
+Placement placement_of(const Given& given) {
+  if (const auto* const place_only = std::get_if<GivenPlace>(&given)) {
+    const auto& [sequence, length, first_rank, degree] = *place_only;
+    return place(sequence, length, {first_rank, degree});
+  }
+  const auto& [sequence, length, first_rank, degree, backend, inner] = std::get<GivenWay>(given);
+  return place(sequence, length, first_rank, {degree, backend_named(backend), inner});
+}
+
 std::string make(std::int32_t world,
                  std::int32_t sp_max,
                  std::int32_t ranks_per_host,
@@ -57,8 +71,8 @@ std::string make(std::int32_t world,
   std::vector<std::vector<Placement>> placements;
   for (const std::vector<Given>& given : rounds) {
     placements.emplace_back();
-    for (const auto& [sequence, length, first_rank, degree] : given) {
-      placements.back().push_back(place(sequence, length, {first_rank, degree}));
+    for (const Given& one : given) {
+      placements.back().push_back(placement_of(one));
     }
   }
   const Plan plan = make_plan({.world = world,
@@ -196,9 +210,9 @@ void bind_plan(py::module_& m) {
       py::arg("rounds"),
       py::arg("planner") = "given",
       py::arg("leaf_first") = LeafFirst(),
-      "A checked plan of given (sequence, tokens, first_rank, degree), a list a round. "
-      "leaf_first: of each round, how many of each rank's leaf sequences run first; the others then run "
-      "after the levels.");
+      "A checked plan of given (sequence, tokens, first_rank, degree) or (..., backend, "
+      "ulysses_degree), a list a round. leaf_first: of each round, how many of each rank's leaf "
+      "sequences run first; the others then run after the levels.");
   m.def(
       "with_marks",
       [](const std::string& plan, const std::vector<std::vector<std::string>>& marks) {

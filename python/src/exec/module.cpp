@@ -22,6 +22,7 @@
 #include "nsp/exec/buffer_bytes.h"
 #include "nsp/exec/program.h"
 #include "nsp/exec/stash.h"
+#include "nsp/plan/plan_json.h"
 
 namespace py = pybind11;
 
@@ -112,6 +113,16 @@ std::unique_ptr<Schedule> make_schedule(std::shared_ptr<nsp::World> world,
       std::move(world), text, nsp::Heads{.query = heads, .kv = kv_heads});
 }
 
+using GivenWay = std::tuple<std::int32_t, std::string, std::int32_t>;
+
+std::vector<nsp::Way> ways_of(const std::vector<GivenWay>& given) {
+  std::vector<nsp::Way> ways;
+  for (const auto& [degree, backend, inner] : given) {
+    ways.push_back({degree, nsp::backend_named(backend), inner});
+  }
+  return ways;
+}
+
 void bind_world(py::module_& module) {
   py::class_<nsp::World, std::shared_ptr<nsp::World>>(
       module, "World", "One process group of its own over all ranks, and what runs on it.")
@@ -127,7 +138,7 @@ void bind_world(py::module_& module) {
           "memory_bound",
           [](const nsp::World& world,
              std::int64_t tokens,
-             std::int32_t sp_max,
+             const std::vector<GivenWay>& ways,
              std::int64_t heads,
              std::int64_t kv_heads,
              std::int64_t head_dim,
@@ -137,13 +148,14 @@ void bind_world(py::module_& module) {
                                                              {.query = heads, .kv = kv_heads},
                                                              {head_dim, value_bytes},
                                                              tokens,
-                                                             sp_max,
+                                                             ways_of(ways),
                                                              peer_reach(world),
                                                              saves);
             return std::tuple(bound.workspace_bytes, bound.exchange_bytes, bound.arena_bytes);
           },
-          "Bytes of workspace, exchange buffers and arena: the most of any plan with at most "
-          "`tokens` rows, that saves attention output or not.")
+          "Bytes of workspace, exchange buffers and arena: the most of any plan of these ways "
+          "(degree, backend, ulysses_degree) with at most `tokens` rows, that saves attention "
+          "output or not.")
       .def("use_peer_copies",
            &use_peer_copies,
            py::arg("group_name"),
@@ -280,6 +292,25 @@ void bind_stash(py::module_& module) {
       .def_property_readonly("bytes", &Stash::bytes);
 }
 
+// `keys`: lengths of the keys, where they are others than the queries'.
+nsp::AttentionInputs launch_of(const at::Tensor& q,
+                               const at::Tensor& k,
+                               const at::Tensor& v,
+                               const nsp::Ragged& sequences,
+                               double scale,
+                               std::int64_t window,
+                               const nsp::Ragged* keys,
+                               bool causal) {
+  return {.q = q,
+          .k = k,
+          .v = v,
+          .sequences = &sequences,
+          .scale = scale,
+          .window = window,
+          .keys = keys,
+          .mask = causal ? nsp::Mask::kCausal : nsp::Mask::kFull};
+}
+
 // One attention kernel by itself, for tests and benchmarks.
 void bind_kernel(py::module_& module) {
   py::class_<nsp::Ragged>(module, "Ragged", "Lengths of sequences that lie one after another.")
@@ -308,35 +339,65 @@ void bind_kernel(py::module_& module) {
                                             .value_bytes = value_bytes},
                                            backward);
            })
-      .def("forward",
-           [](nsp::AttentionKernel& kernel,
-              const at::Tensor& q,
-              const at::Tensor& k,
-              const at::Tensor& v,
-              const nsp::Ragged& sequences,
-              double scale,
-              std::int64_t window) {
-             at::Tensor out = at::empty(q.sizes(), q.options());
-             const at::Tensor lse = kernel.forward({q, k, v, &sequences, scale, window}, out);
-             return std::pair(out, lse);
-           })
-      .def("backward",
-           [](nsp::AttentionKernel& kernel,
-              const at::Tensor& q,
-              const at::Tensor& k,
-              const at::Tensor& v,
-              const at::Tensor& out,
-              const at::Tensor& lse,
-              const at::Tensor& dout,
-              const nsp::Ragged& sequences,
-              double scale,
-              std::int64_t window) {
-             const nsp::AttentionGradients gradients{.dq = at::empty(q.sizes(), q.options()),
-                                                     .dk = at::empty(k.sizes(), k.options()),
-                                                     .dv = at::empty(v.sizes(), v.options())};
-             kernel.backward({q, k, v, &sequences, scale, window}, out, lse, dout, gradients);
-             return std::tuple(gradients.dq, gradients.dk, gradients.dv);
-           });
+      .def(
+          "forward",
+          [](nsp::AttentionKernel& kernel,
+             const at::Tensor& q,
+             const at::Tensor& k,
+             const at::Tensor& v,
+             const nsp::Ragged& sequences,
+             double scale,
+             std::int64_t window,
+             const nsp::Ragged* keys,
+             bool causal) {
+            at::Tensor out = at::empty(q.sizes(), q.options());
+            const at::Tensor lse =
+                kernel.forward(launch_of(q, k, v, sequences, scale, window, keys, causal), out);
+            return std::pair(out, lse);
+          },
+          py::arg("q"),
+          py::arg("k"),
+          py::arg("v"),
+          py::arg("sequences"),
+          py::arg("scale"),
+          py::arg("window"),
+          py::arg("keys") = nullptr,
+          py::arg("causal") = true)
+      .def(
+          "backward",
+          [](nsp::AttentionKernel& kernel,
+             const at::Tensor& q,
+             const at::Tensor& k,
+             const at::Tensor& v,
+             const at::Tensor& out,
+             const at::Tensor& lse,
+             const at::Tensor& dout,
+             const nsp::Ragged& sequences,
+             double scale,
+             std::int64_t window,
+             const nsp::Ragged* keys,
+             bool causal) {
+            const nsp::AttentionGradients gradients{.dq = at::empty(q.sizes(), q.options()),
+                                                    .dk = at::empty(k.sizes(), k.options()),
+                                                    .dv = at::empty(v.sizes(), v.options())};
+            kernel.backward(launch_of(q, k, v, sequences, scale, window, keys, causal),
+                            out,
+                            lse,
+                            dout,
+                            gradients);
+            return std::tuple(gradients.dq, gradients.dk, gradients.dv);
+          },
+          py::arg("q"),
+          py::arg("k"),
+          py::arg("v"),
+          py::arg("out"),
+          py::arg("lse"),
+          py::arg("dout"),
+          py::arg("sequences"),
+          py::arg("scale"),
+          py::arg("window"),
+          py::arg("keys") = nullptr,
+          py::arg("causal") = true);
 }
 
 }  // namespace
