@@ -14,7 +14,7 @@ using List = std::vector<Run>;
 List runs(std::int32_t degree, std::vector<Placement> placements) {
   const Round round =
       make_plan({.world = degree, .sp_max = degree}, {std::move(placements)}).rounds.front();
-  return runs_of(make_blocks(round, 0, {degree}).front());
+  return runs_of(make_blocks(round, 0, {head_split(degree)}).front());
 }
 
 TEST(Runs, OneSequenceIsARunASource) {
