@@ -31,7 +31,7 @@ std::unique_ptr<ProgramRound> make_recomputed(World& world,
   auto result = std::make_unique<ProgramRound>();
   for (const std::shared_ptr<LevelBackend>& backend : whole.blocks) {
     const Block& block = backend->block();
-    if (block.pieces.ring > 1) {  // keeps nothing
+    if (block.degree > 1 && block.backend != Backend::kUlysses) {  // keeps nothing
       Parts& parts = result->parts.emplace_back();
       parts.rest = block;
       parts.any_rest = true;

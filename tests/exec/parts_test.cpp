@@ -7,7 +7,7 @@
 
 #include "../plan/random_marks.h"
 #include "../plan/random_plan.h"
-#include "nsp/plan/issue_order.h"
+#include "nsp/plan/exchanges.h"
 #include "nsp/plan/make_plan.h"
 
 namespace nsp {
@@ -32,7 +32,7 @@ TEST(Parts, ASplitNodeIsCutByHand) {
                               {{place(0, 5, {0, 2}),
                                 marked(place(1, 4, {0, 2}), Mark::kSave),
                                 marked(place(2, 3, {0, 2}), Mark::kSave)}});
-  const Block block = make_blocks(plan.rounds[0], 1, {2})[0];
+  const Block block = make_blocks(plan.rounds[0], 1, {head_split(2)})[0];
   EXPECT_EQ(block.lengths, (Numbers{4, 3, 5}));
   const Parts parts = parts_of(block, plan.rounds[0], 1);
   EXPECT_EQ(parts.save.lengths, (Numbers{4, 3}));
@@ -55,7 +55,7 @@ TEST(Parts, HoldEveryRowOfTheirBlockOnce) {
     const Plan plan = with_random_marks(random_plan(seed), seed);
     const Round& round = plan.rounds[0];
     for (const std::int32_t rank : {0, plan.world - 1}) {
-      for (const Block& block : make_blocks(round, rank, exchanged_degrees(round))) {
+      for (const Block& block : make_blocks(round, rank, exchanged_ways(round))) {
         const Parts parts = parts_of(block, round, rank);
         std::int64_t next = block.begin, rows = 0;
         for (const Block* part : {&parts.save_qkv, &parts.save, &parts.rest}) {
@@ -76,7 +76,7 @@ TEST(Parts, ADummyTokenIsRecomputedAndALevelIsSeenByAllRanks) {
   const Plan plan =
       make_plan({.world = 4, .sp_max = 2}, {{marked(place(0, 6, {0, 2}), Mark::kSave)}});
   const Round& round = plan.rounds[0];
-  const std::vector<Block> blocks = make_blocks(round, 3, {2});
+  const std::vector<Block> blocks = make_blocks(round, 3, {head_split(2)});
   const Parts level = parts_of(blocks[0], round, 3);
   EXPECT_TRUE(level.any_saved);  // by ranks 0 and 1
   EXPECT_FALSE(level.any_rest);
