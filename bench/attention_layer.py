@@ -3,11 +3,13 @@
     torchrun --nproc-per-node 2 bench/attention_layer.py [--rounds 21] [--transports collective,peer-copy]
         [--json FILE]
 
-The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU in
-leaf sequences of 4K to 512; 32 query and 4 KV heads, head_dim 128, bf16. Each transport has a context of its
-own and runs with all leaves before the level, and with a part before and the rest behind it. "alone" launches the same kernels on each level's heads and moves nothing. Rounds run all in turns between
-device events; the slowest rank counts; medians of the paired ratio. Host: microseconds that a call keeps the host busy, with the queue full;
-"exchanges" is torch's all_to_all_single alone, as many and as large as the level's.
+The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU
+in leaf sequences of 4K to 512; 32 query and 4 KV heads, head_dim 128, bf16. Each transport has a context of
+its own and runs with all leaves before the level, and with a part before and the rest behind it. "alone"
+launches the same kernels on each level's heads and moves nothing. Rounds run all in turns between device
+events; the slowest rank counts; medians of the paired ratio. Host: microseconds that a call keeps the host
+busy, with the queue full; "exchanges" is torch's all_to_all_single alone, as many and as large as the
+level's.
 """
 
 import argparse

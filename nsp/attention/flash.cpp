@@ -1,5 +1,6 @@
-// ATen's FlashAttention-2 on CUDA tensors: portable (Ampere and newer), sliding window; its backward
-// is deterministic where torch.use_deterministic_algorithms(True) holds (a switch of the process).
+// ATen's FlashAttention-2 on CUDA tensors: portable (Ampere and newer), sliding window; its
+// backward is deterministic where torch.use_deterministic_algorithms(True) holds (a switch of the
+// process).
 //
 // ATen's log-sum-exp lies by head, (heads, T): it leaves and comes back as a view of its transpose.
 // A causal mask over more keys than queries is aligned at the end, as ours.

@@ -49,9 +49,9 @@ std::int64_t exchange_bytes(const ProgramRound& round,
 std::int64_t arena_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value);
 
 // The largest over all plans that use `ways` and give a rank at most `tokens` rows in a round:
-// forward or backward; of plans with saved placements, too, if `saves`. Sequences are taken as long: each further one adds a row or two (pieces
-// differ by one), and to the workspace of a kernel that pads sequences its padding. Ulysses
-// levels up to `reach` go by peer copies.
+// forward or backward; of plans with saved placements, too, if `saves`. Sequences are taken as
+// long: each further one adds a row or two (pieces differ by one), and to the workspace of a kernel
+// that pads sequences its padding. Ulysses levels up to `reach` go by peer copies.
 struct MemoryBound {
   std::int64_t exchange_bytes = 0;
   std::int64_t workspace_bytes = 0;

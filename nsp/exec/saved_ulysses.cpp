@@ -110,9 +110,7 @@ class SavedUlysses final : public LevelBackend {
     if (rest_->block().lengths.empty()) {
       return state.stashed->lse;
     }
-    return saved_node_rows_ == 0
-               ? state.saved.lse
-               : at::cat({state.stashed->lse, state.saved.lse});
+    return saved_node_rows_ == 0 ? state.saved.lse : at::cat({state.stashed->lse, state.saved.lse});
   }
 
   std::shared_ptr<const LevelBackend> whole_;

@@ -38,6 +38,9 @@ class Executed:
     attention_calls = 1
     handle = 0
 
+    def saves(self, round: int) -> bool:
+        return False
+
 
 class World:
     def begin_step(self, step: int) -> None:

@@ -1,0 +1,121 @@
+"""A training step with activation checkpointing against what the plan's marks save of attention, in turns.
+
+    torchrun --nproc-per-node 2 bench/recompute.py [--layers 2] [--tokens 131072] [--rounds 5] [--json FILE]
+
+Qwen3-MoE at the widths of 30B-A3B (random weights, small vocabulary), FSDP2, bf16, every layer
+checkpointed, forward and backward of one round: a sequence of half a GPU's tokens on all GPUs, the rest of
+each GPU's tokens in leaf sequences of at most 8K. Saved, from nothing to all: root to leaf, the long
+sequence first, then the leaves, longest first. For each amount: milliseconds of the slowest rank (median),
+bytes saved of a layer, attention launches forward of a step, peak memory. One JSON line an amount.
+"""
+
+import argparse
+import json
+import os
+import statistics
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from compiled_layers import make_model, step
+from nsp._native import core
+from nsp.row_plan import RowPlan
+
+import nsp
+
+LEAF = [8192, 4096, 2048, 2048]
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--tokens", type=int, default=131072, help="of a rank")
+    parser.add_argument("--hidden", type=int, default=2048)
+    parser.add_argument("--experts", type=int, default=128)
+    parser.add_argument("--vocabulary", type=int, default=8192)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", default="")
+    return parser.parse_args()
+
+
+def placements(world: int, tokens: int) -> list[tuple[int, int, int, int]]:
+    found = [(0, tokens // 2, 0, world)]
+    for rank in range(world):
+        left = tokens - tokens // 2 // world
+        while left > 0:
+            length = min(left, LEAF[len(found) % len(LEAF)])
+            found.append((len(found), length, rank, 1))
+            left -= length
+    return found
+
+
+def marks(placed: list[tuple[int, int, int, int]], share: float) -> list[str]:
+    """share -1: nothing, 0: the long sequence, 1: everything; between: also that part of the leaves."""
+    leaves = sorted((p for p in placed if p[3] == 1), key=lambda p: -p[1])
+    limit, taken, saved = share * sum(p[1] for p in leaves), 0, {0} if share >= 0 else set()
+    for sequence, length, _, _ in leaves:
+        taken += length
+        if taken <= limit:
+            saved.add(sequence)
+    return ["save" if sequence in saved else "recompute" for sequence in range(len(placed))]
+
+
+def inputs(context: nsp.Context, plan: bytes, vocabulary: int) -> dict:
+    segments = core().rank_row(plan, 0, context.rank)
+    positions = torch.cat([torch.arange(begin, end) for _, begin, end in segments])
+    ids = torch.randint(vocabulary, positions.shape, generator=torch.Generator().manual_seed(context.rank))
+    row = {"input_ids": ids, "position_ids": positions, "labels": ids, "shift_labels": ids}
+    moved = {name: value[None].to(context.device) for name, value in row.items()}
+    total = context.world_size * len(ids)
+    return moved | {"nsp_plan": RowPlan(context, context.schedule(plan), 0, total), "use_cache": False}
+
+
+def main() -> None:
+    options = parse()
+    options.checkpoint = True
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    cuda = torch.cuda.is_available()
+    if cuda:
+        torch.cuda.set_device(rank)
+    dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
+    model = make_model(options, torch.device("cuda", rank) if cuda else torch.device("cpu"), world)
+    context = nsp.init(None, model.config, sp_max=world)
+    nsp.attach(model, context)
+    placed = placements(world, options.tokens)
+    plan = core().make_plan(world, world, world, 0, [placed], "given")
+    shares = {"nothing": -1.0, "the long sequence": 0.0, "and half the leaves": 0.5, "all": 1.0}
+    rows = {
+        name: inputs(context, core().with_marks(plan, [marks(placed, share)]), options.vocabulary)
+        for name, share in shares.items()
+    }
+    times: dict[str, list[float]] = {name: [] for name in rows}
+    launches, peak = {}, {}
+    for turn in range(options.rounds + 1):
+        for name in sorted(rows, reverse=bool(turn % 2)):
+            context.world.reset_counters()
+            if cuda:
+                torch.cuda.reset_peak_memory_stats()
+            seconds = step(model, rows[name])
+            launches[name] = context.world.counters()["forward_launches"]
+            peak[name] = torch.cuda.max_memory_allocated() if cuda else 0
+            if turn > 0:
+                times[name].append(seconds)
+    lines = []
+    for name, values in times.items():
+        ratios = [a / b for a, b in zip(values, times["nothing"], strict=True)]
+        saved = rows[name]["nsp_plan"].schedule.stash_bytes(0, 128, 2)
+        line = {"saved": name, "saved_bytes_a_layer": saved, "ms": 1e3 * statistics.median(values)}
+        line |= {"over_nothing": statistics.median(ratios), "forward_launches": launches[name]}
+        lines.append(line | {"peak_bytes": peak[name], "tokens": options.tokens, "layers": options.layers})
+    if rank == 0:
+        print("\n".join(json.dumps(line) for line in lines))
+        if options.json:
+            Path(options.json).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    context.close()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
