@@ -58,6 +58,19 @@ class C10dPending final : public Pending {
         sent_(std::move(sent)),
         received_(std::move(received)),
         exchange_(exchange) {}
+  // A pass that ends with an exception drops it: the memory goes back to a stream that has waited.
+  ~C10dPending() override {
+    try {
+      if (done_) {
+        done_->block(current_stream(received_.device()));
+      }
+    } catch (const std::exception&) {  // a device in error
+    }
+  }
+  C10dPending(const C10dPending&) = delete;
+  C10dPending& operator=(const C10dPending&) = delete;
+  C10dPending(C10dPending&&) = delete;
+  C10dPending& operator=(C10dPending&&) = delete;
 
   // On a GPU both tensors belong to the stream that waits here, so neither is reused before the
   // exchange is done.

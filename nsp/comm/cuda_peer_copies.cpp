@@ -116,8 +116,13 @@ class CudaPeerCopies final : public PeerCopies {
         schedule_(neighbours_.first_rank(), reach, communicator.rank(), 0),
         streams_(make_streams(device)) {}
 
-  // Giving memory back waits for the device, which may wait for a rank that is gone.
-  ~CudaPeerCopies() override { release(); }
+  // Giving memory back waits for the device, which waits for a rank that is gone only where the
+  // watchdog has seen that. Otherwise pulls that are still to come must not be let through.
+  ~CudaPeerCopies() override {
+    if (communicator_.stopped) {
+      release();
+    }
+  }
   CudaPeerCopies(const CudaPeerCopies&) = delete;
   CudaPeerCopies& operator=(const CudaPeerCopies&) = delete;
   CudaPeerCopies(CudaPeerCopies&&) = delete;
@@ -131,6 +136,7 @@ class CudaPeerCopies final : public PeerCopies {
   // rank has waited for its own pulls, and all have issued the same exchanges.
   void reserve(std::int64_t bytes) override {
     if (bytes <= capacity()) {
+      schedule_.restart();
       return;
     }
     const Progress::Waiting waiting(communicator_.progress);

@@ -6,6 +6,7 @@
 #include <torch/csrc/distributed/c10d/symm_mem/SymmetricMemory.hpp>
 
 #include "nsp/base/error.h"
+#include "nsp/comm/device_events.h"
 
 namespace nsp {
 namespace {
@@ -42,7 +43,9 @@ PeerArena::PeerArena(const std::string& group_name,
     : size_(size), capacity_(capacity) {
   const std::int64_t bytes = counter_bytes(size) + capacity;
   try {
-    memory_ = allocate(bytes, device);  // zeros
+    memory_ = allocate(bytes, device);
+    memory_.narrow(0, 0, counter_bytes(size)).zero_();
+    current_stream(device).synchronize();  // before any neighbour sees it
     const auto memory = symmetric::rendezvous(memory_, group_name);
     for (void* pointer : memory->get_buffer_ptrs()) {
       if (pointer == nullptr) {

@@ -58,8 +58,8 @@ class PeerCopies {
                                         at::Tensor result,
                                         const Purpose& purpose) = 0;
 
-  // Ends every wait of this rank's device; what it computes then is worth nothing. Any thread. Does
-  // not throw.
+  // Ends every wait that is queued on this rank's device; what it computes then is worth nothing.
+  // Any thread. Does not throw.
   virtual void release() = 0;
 };
 

@@ -27,6 +27,11 @@ std::int64_t PullSchedule::bytes(std::int64_t rows, std::int64_t row_bytes) {
   return (rows * row_bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+void PullSchedule::restart() {
+  next_ = 0;
+  this_lap_ = 0;
+}
+
 Staging PullSchedule::stage(const Route& route, std::int64_t row_bytes) {
   const std::int64_t needed = bytes(route.most_staged, row_bytes);
   if (needed > capacity_) {
@@ -36,8 +41,7 @@ Staging PullSchedule::stage(const Route& route, std::int64_t row_bytes) {
                     capacity_));
   }
   if (next_ + needed > capacity_ || this_lap_ == kMostPlaces) {
-    next_ = 0;
-    this_lap_ = 0;
+    restart();
   }
   latest_ = next_;
   next_ += needed;

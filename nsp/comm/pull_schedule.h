@@ -67,6 +67,10 @@ class PullSchedule {
                std::int32_t rank,
                std::int64_t capacity);
 
+  // The next exchange is staged at the arena's beginning: so a pass whose exchanges fit into the
+  // arena together never waits for its own. Every rank of a group calls it at the same point.
+  void restart();
+
   // Throws Error when the exchange does not fit into the arena.
   Staging stage(const Route& route, std::int64_t row_bytes);
   Pulling pull(const Route& route, std::int64_t row_bytes);

@@ -1,15 +1,13 @@
 // KV gather over zigzag pieces. Letters as in zigzag_launch.h; r indices, N received rows.
 //
-//   forward   K and V of the node's rows that are seen here (N, 2g, D) -- put in order, once for
-//   the
-//             lower and once for the upper pieces --> one causal launch of two chunks a sequence,
-//             aligned at the end of each chunk's keys
-//   backward  K and V again (they are not kept). Own pieces, causal, and the keys before them,
-//   without
-//             a mask, are two launches: a mask that is aligned at the end is not skipped in
-//             backward. The second's dk and dv (one row for each chunk that sees a key) are added
-//             up in (N, 2g, D) in float32 and return to the rows' owners, where all are added up in
-//             float32.
+// Forward: K and V of the node's rows that are seen here (N, 2g, D) are put in order, once for the
+// lower and once for the upper pieces, for one causal launch of two chunks a sequence, aligned at
+// the end of each chunk's keys.
+//
+// Backward: K and V come again (they are not kept). Own pieces, causal, and the keys before them,
+// without a mask, are two launches: a mask that is aligned at the end is not skipped in backward.
+// The second's dk and dv (one row for each chunk that sees a key) are added up in (N, 2g, D) in
+// float32 and return to the rows' owners, where all are added up in float32.
 #include <utility>
 
 #include <ATen/ops/empty.h>

@@ -5,21 +5,17 @@
 #include <span>
 #include <vector>
 
+#include "nsp/plan/way.h"
+
 namespace nsp {
 namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-bool keeps(Backend backend) {
-  return backend == Backend::kLocal || backend == Backend::kUlysses;
-}
-
-Mark mark_of(const Placement& placement) {
-  if (!keeps(placement.backend)) {
-    return Mark::kRecompute;
-  }
-  const bool leaf = placement.node.degree == 1 && placement.mark == Mark::kSaveQkv;
-  return leaf ? Mark::kSave : placement.mark;
+// On a leaf q, k and v are the layer's own.
+Mark part_of(const Placement& placement) {
+  const Mark mark = mark_of(placement);
+  return placement.node.degree == 1 && mark == Mark::kSaveQkv ? Mark::kSave : mark;
 }
 
 // Takes a block's sequences from the front, a part at a time.
@@ -117,7 +113,7 @@ Parts cut_by_marks(const Block& block,
     if (placement.node.degree != block.degree || placement.backend != backend) {
       continue;
     }
-    const Mark mark = mark_of(placement);
+    const Mark mark = part_of(placement);
     parts.any_saved = parts.any_saved || mark != Mark::kRecompute;
     parts.any_rest = parts.any_rest || mark == Mark::kRecompute;
     save_qkv += placement.node == node && mark == Mark::kSaveQkv ? 1 : 0;

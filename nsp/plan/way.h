@@ -38,6 +38,17 @@ constexpr std::int32_t ring_size(const Way& way) {
   return way.degree / way.ulysses_degree;
 }
 
+// Whether attention output can be kept from a checkpointed layer's first forward pass; the others
+// recompute it, whatever a mark says.
+constexpr bool keeps_output(Backend backend) {
+  return backend == Backend::kLocal || backend == Backend::kUlysses;
+}
+
+// What its mark comes to.
+constexpr Mark mark_of(const Placement& placement) {
+  return keeps_output(placement.backend) ? placement.mark : Mark::kRecompute;
+}
+
 // What a model and its machine allow.
 struct WayLimits {
   std::int64_t heads = 1;           // query heads: ulysses degrees divide them

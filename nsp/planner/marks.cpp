@@ -51,7 +51,9 @@ std::vector<Candidate> candidates(Round& round, const CostModel& model, MarkOrde
   sorted.reserve(round.placements.size());
   for (Placement& placement : round.placements) {
     placement.mark = Mark::kRecompute;
-    sorted.push_back({.placement = &placement, .recompute = recompute_of(model, placement)});
+    if (keeps_output(placement.backend)) {
+      sorted.push_back({.placement = &placement, .recompute = recompute_of(model, placement)});
+    }
   }
   std::ranges::stable_sort(  // ties: lower sequence first
       sorted,
@@ -91,7 +93,7 @@ std::vector<std::int64_t> saved_tokens(const Round& round,
                                        std::int32_t degree) {
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(world), 0);
   for (const Placement& placement : round.placements) {
-    if (placement.mark == Mark::kRecompute || (degree != 0 && placement.node.degree != degree)) {
+    if (mark_of(placement) == Mark::kRecompute || (degree != 0 && placement.node.degree != degree)) {
       continue;
     }
     for (std::int32_t i = 0; i < placement.node.degree; ++i) {
@@ -149,7 +151,7 @@ std::vector<LevelSaved> saved_by_level(const Plan& plan,
   for (const Round& round : plan.rounds) {
     for (const Placement& placement : round.placements) {
       LevelSaved& level = levels[placement.node.degree];
-      const bool saved = placement.mark != Mark::kRecompute;
+      const bool saved = mark_of(placement) != Mark::kRecompute;
       const double seconds = static_cast<double>(recompute_of(model, placement)) / 1e9 *
                              placement.node.degree / plan.world;
       level.degree = placement.node.degree;

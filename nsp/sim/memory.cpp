@@ -4,6 +4,7 @@
 #include <map>
 
 #include "nsp/plan/layout.h"
+#include "nsp/plan/way.h"
 
 namespace nsp {
 namespace {
@@ -55,8 +56,8 @@ std::vector<Held> held(const Round& round, std::int32_t world) {
       Held& rank = ranks[static_cast<std::size_t>(p.node.first_rank + i)];
       rank.all += tokens;
       rank.exchanged += p.node.degree > 1 ? tokens : 0;
-      rank.saved += p.mark != Mark::kRecompute ? tokens : 0;
-      rank.saved_qkv += p.mark == Mark::kSaveQkv ? tokens : 0;
+      rank.saved += mark_of(p) != Mark::kRecompute ? tokens : 0;
+      rank.saved_qkv += mark_of(p) == Mark::kSaveQkv ? tokens : 0;
       rank.levels[p.node.degree] += tokens;
     }
   }

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "nsp/plan/way.h"
+
 namespace nsp {
 namespace {
 
@@ -140,9 +142,9 @@ void add_dense(Stage& stage, const RoundTimes& times, bool backward) {
 // Backward of saved placements: what is not kept in head layout travels with the prologue.
 Attention with_operands(const CostModel& model, const Round& round, std::int32_t world) {
   return attention_of(model, round, world, [](const Placement& placement, SequenceCost& cost) {
-    if (placement.mark == Mark::kSave) {
+    if (mark_of(placement) == Mark::kSave) {
       cost.prologue.backward += cost.prologue.forward + cost.epilogue.forward;
-    } else if (placement.mark == Mark::kSaveQkv) {
+    } else if (mark_of(placement) == Mark::kSaveQkv) {
       cost.prologue.backward += cost.epilogue.forward;
     }
     return true;
@@ -151,7 +153,7 @@ Attention with_operands(const CostModel& model, const Round& round, std::int32_t
 
 Attention recomputed(const CostModel& model, const Round& round, std::int32_t world, bool full) {
   return attention_of(model, round, world, [full](const Placement& placement, SequenceCost&) {
-    return full || placement.mark == Mark::kRecompute;
+    return full || mark_of(placement) == Mark::kRecompute;
   });
 }
 

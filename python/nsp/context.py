@@ -19,6 +19,7 @@ import torch.distributed as dist
 from nsp import failure
 from nsp._native import execution
 from nsp.agreement import Agreement, Entry
+from nsp.memory import memory_bound
 from nsp.planning import Plan
 from nsp.settings import Settings, check_settings, make_settings
 from nsp.transport import choose, wanted
@@ -176,8 +177,7 @@ def init(
 
 def _use_peer_copies(context: Context, backend: str) -> None:
     """Where they work: memory for the token budget, if that is known (it grows with the plans)."""
-    sp_max, shape = context.settings.sp_max, context.settings.shape
-    remedy = "set NSP_TRANSPORT alike everywhere"
+    sp_max, remedy = context.settings.sp_max, "set NSP_TRANSPORT alike everywhere"
     agreement = context.agreement("transport", remedy)
     reach = choose(agreement, sp_max, context.device, backend, execution().peer_copies)
     if context.rank == 0 and context.device.type == "cuda" and sp_max > 1:
@@ -187,14 +187,8 @@ def _use_peer_copies(context: Context, backend: str) -> None:
         return
     context.world.use_peer_copies(context.group.group_name, str(context.device), reach.degree)
     if context.settings.token_budget is not None:
-        *_, arena = context.world.memory_bound(
-            context.settings.token_budget,
-            sp_max,
-            shape["heads"],
-            shape["kv_heads"],
-            shape["head_dim"],
-            shape["bytes_per_value"],
-        )
+        value_bytes = context.settings.shape["bytes_per_value"]
+        *_, arena = memory_bound(context, context.settings.token_budget, value_bytes)
         context.world.reserve_arena(arena)
 
 

@@ -43,20 +43,23 @@ def memory(context: Context, token_budget: int, dtype: torch.dtype) -> Memory:
     bound leaves out a row a sequence (pieces differ by one) and up to 128 that flash pads each with.
     """
     shape = context.settings.shape
-    bound = context.world.memory_bound(
-        token_budget,
-        context.settings.ways,
-        shape["heads"],
-        shape["kv_heads"],
-        shape["head_dim"],
-        dtype.itemsize,
-        context.settings.byte_budget > 0,
-    )
+    workspace, exchange, arena = memory_bound(context, token_budget, dtype.itemsize)
     nccl = context.device.type == "cuda" and dist.get_backend(context.group) == "nccl"
     saved = context.settings.byte_budget // _token_bytes(shape, shape["bytes_per_value"])  # tokens of a layer
     saved *= shape["layers"] * _token_bytes(shape, dtype.itemsize)
-    workspace, exchange, arena = bound
     return Memory(NCCL_BYTES if nccl else 0, workspace, exchange, arena, saved)
+
+
+def memory_bound(context: Context, token_budget: int, value_bytes: int) -> tuple[int, int, int]:
+    """Most bytes of workspace, exchange buffers and arena of any plan within the budget. Values of q, k and v
+    take `value_bytes`.
+    """
+    settings = context.settings
+    heads, kv_heads, head_dim = (settings.shape[name] for name in ("heads", "kv_heads", "head_dim"))
+    workspace, exchange, arena = context.world.memory_bound(
+        token_budget, settings.ways, heads, kv_heads, head_dim, value_bytes, settings.byte_budget > 0
+    )
+    return workspace, exchange, arena
 
 
 def _token_bytes(shape: dict[str, Any], value_bytes: int) -> int:

@@ -176,6 +176,7 @@ class HostPeers final : public PeerCopies {
   void reserve(std::int64_t bytes) override {
     const std::int64_t wanted = options_.capacity >= 0 ? options_.capacity : bytes;
     if (wanted <= capacity()) {
+      schedule_.restart();
       return;
     }
     signal_.add([] {}).get();

@@ -41,6 +41,7 @@ struct Setting {
   bool one_queue = false;      // all streams of a rank in their order of issue
   bool wait_for_taken = true;  // false: a planted fault
   std::vector<std::int32_t> degrees = {2, 4, 8};
+  std::size_t pass = 7;  // exchanges until the next restart
 };
 
 // Rows between all members, equal on all ranks; about a third of the pairs have none.
@@ -122,6 +123,9 @@ class World {
     for (std::size_t i = 0; i < routes_.size(); ++i) {
       const Route& route = routes_[i][static_cast<std::size_t>(rank)];
       const std::int32_t me = rank - route.first_rank;
+      if (i % setting_.pass == 0) {
+        schedule.restart();
+      }
       const Staging staging = schedule.stage(route, kRow);
       if (setting_.wait_for_taken) {
         add(0, {.act = Act::kAwaitTaken, .exchange = i, .others = staging.taken});
@@ -257,6 +261,17 @@ TEST(PullSchedule, ATurnOfTheRingIsSolvedByHand) {
   EXPECT_EQ(after.ready, (std::vector<Signal>{{1, 2}}));
   ASSERT_EQ(after.sources.size(), 1U);
   EXPECT_EQ(after.sources[0].ready, (Signal{1, 1}));
+}
+
+TEST(PullSchedule, ARestartBeginsAtTheBeginningAndStillWaits) {
+  const Route route{.degree = 2, .counts = {0, 2, 2, 0}, .most_staged = 2};
+  PullSchedule schedule(0, 2, 0, 8 * kRow);
+  EXPECT_EQ(schedule.stage(route, kRow).offset, 0);
+  EXPECT_EQ(schedule.stage(route, kRow).offset, 2 * kRow);
+  schedule.restart();
+  const Staging staging = schedule.stage(route, kRow);
+  EXPECT_EQ(staging.offset, 0);
+  EXPECT_EQ(staging.taken, (std::vector<Signal>{{1, 1}}));
 }
 
 TEST(PullSchedule, WhatDoesNotFitIsAnError) {

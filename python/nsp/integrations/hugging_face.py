@@ -253,13 +253,20 @@ def attach(model: Any, context: Context) -> None:
             f"{model.config.num_hidden_layers} layers; "
             "use a model whose every layer goes through the attention interface"
         )
+    windows = [layer_window(model.config, layer.layer_idx) for layer in layers]
+    zigzag = {way[1] for way in context.settings.ways} - {"local", "ulysses"}
+    if any(windows) and zigzag:
+        raise ValueError(
+            f"backends: {', '.join(sorted(zigzag))} do not run sliding windows, which this model has; call "
+            'nsp.init with backends=("ulysses",)'
+        )
     model.set_attn_implementation(NAME)
     if model.config._attn_implementation != NAME:
         raise ValueError(
             f"model: {type(model).__name__} does not go through the attention interface; use one that does"
         )
-    for layer in layers:
-        layer._nsp_window = layer_window(model.config, layer.layer_idx)
+    for layer, window in zip(layers, windows, strict=True):
+        layer._nsp_window = window
         context.modules.add(layer)
     model._nsp_attached = True
     _Attachment(model, context)
