@@ -93,7 +93,8 @@ std::vector<std::int64_t> saved_tokens(const Round& round,
                                        std::int32_t degree) {
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(world), 0);
   for (const Placement& placement : round.placements) {
-    if (mark_of(placement) == Mark::kRecompute || (degree != 0 && placement.node.degree != degree)) {
+    if (mark_of(placement) == Mark::kRecompute ||
+        (degree != 0 && placement.node.degree != degree)) {
       continue;
     }
     for (std::int32_t i = 0; i < placement.node.degree; ++i) {
