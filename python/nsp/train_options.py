@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
+from nsp.transport import wanted
+
 
 class _Parser(argparse.ArgumentParser):
     """One sentence for a wrong option, said where the others are."""
@@ -132,6 +134,11 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
         raise ValueError(
             f"--max-length: {args.max_length} is more than the {args.tokens_per_step} tokens of a "
             f"step; lower it"
+        )
+    wanted()  # NSP_TRANSPORT
+    if args.backends != ("ulysses",) and args.planner != "nsp":
+        raise ValueError(
+            f"--backends: planner {args.planner} chooses its own; leave --backends out, or use --planner nsp"
         )
     if args.byte_budget != 0 and not args.checkpointing:
         raise ValueError(

@@ -43,7 +43,7 @@ class Reach:
 
 def wanted() -> str:
     """ValueError: NSP_TRANSPORT names no transport."""
-    choice = os.environ.get("NSP_TRANSPORT", "auto")
+    choice = os.environ.get("NSP_TRANSPORT") or "auto"
     if choice not in CHOICES:
         raise ValueError(f"NSP_TRANSPORT: {choice!r} is not one of {', '.join(CHOICES)}")
     return choice
