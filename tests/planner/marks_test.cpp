@@ -6,6 +6,7 @@
 #include "nsp/base/error.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/plan_json.h"
+#include "nsp/plan/way.h"
 #include "nsp/planner/planner.h"
 #include "tests/cost/simple_profile.h"
 #include "tests/plan/random_plan.h"
@@ -76,6 +77,16 @@ TEST(Marks, TheTwoOrdersOfAHandSolvedPlan) {
 }
 
 // A node of 512 + 256 tokens and room for 256 a rank: the dearer of its sequences is kept.
+TEST(Marks, ARingKeepsNothingWhateverTheBudget) {
+  const Way ring{.degree = 2, .backend = Backend::kRing, .ulysses_degree = 1};
+  const Plan plan =
+      make_plan({.world = 2, .sp_max = 2}, {{place(0, 256, 0, ring), place(1, 128, {0, 1})}});
+  for (const MarkOrder order : kOrders) {
+    const MarkRule rule{.byte_budget = 1 << 30, .token_bytes = kSimple, .order = order};
+    EXPECT_EQ(saved_sequences(marked(plan, simple_costs(), rule)), (std::vector<std::int64_t>{1}));
+  }
+}
+
 TEST(Marks, ANodeThatDoesNotFitWholeIsSplitDearestFirst) {
   const Plan plan =
       make_plan({.world = 2, .sp_max = 2}, {{place(0, 256, {0, 2}), place(1, 512, {0, 2})}});
