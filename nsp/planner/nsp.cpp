@@ -192,8 +192,8 @@ NspEffort nsp_effort(const std::string& name) {
   if (name == "fast") {
     return {.targets = 2,
             .parts = {6},
-            .skeleton = 40'000,
-            .search = 8'000,
+            .skeleton = 28'000,
+            .search = 6'000,
             .baselines = false,
             .trials = 16,
             .looks = 1};
@@ -201,8 +201,8 @@ NspEffort nsp_effort(const std::string& name) {
   if (name == "default") {
     return {.targets = 4,
             .parts = {6},
-            .skeleton = 400'000,
-            .search = 150'000,
+            .skeleton = 320'000,
+            .search = 120'000,
             .baselines = true,
             .split_percent = 5,
             .trials = 96,

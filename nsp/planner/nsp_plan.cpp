@@ -18,6 +18,15 @@ namespace {
 
 using Rounds = std::vector<Solution>;
 
+// Simulating a plan takes as long as its ranks and sequences: large batches afford two.
+NspEffort effort_for(const Problem& batch, const std::string& name) {
+  NspEffort effort = nsp_effort(name);
+  if (std::ssize(batch.sequences) * batch.world > (std::int64_t{1} << 22)) {
+    effort.finalists = std::min<std::size_t>(effort.finalists, 2);
+  }
+  return effort;
+}
+
 // More rounds than the budget asks for, where the plan is far from the bound: must win the layer
 // and the whole step.
 void try_more_rounds(const Problem& batch,
@@ -33,6 +42,8 @@ void try_more_rounds(const Problem& batch,
   NspEffort just_two = effort;
   just_two.more_rounds = 0;
   just_two.trials /= 2;
+  just_two.skeleton /= 2;
+  just_two.search /= 2;
   Rounds more = plan_jointly(batch, 2, just_two);
   if (!more.empty() && better(more, *best) && total_step(batch, more) < total_step(batch, *best)) {
     finalists.offer(std::move(more));
@@ -71,7 +82,7 @@ Rounds by_ulysses(const Problem& batch,
                   const PlanRequest& request,
                   const ModelShape& shape,
                   std::int64_t bound) {
-  NspEffort effort = nsp_effort(request.effort);
+  NspEffort effort = effort_for(batch, request.effort);
   Finalists finalists(batch, shape, effort.finalists);
   if (!effort.baselines) {
     offer_own_rounds(batch, effort, 0, {}, finalists);
@@ -138,7 +149,7 @@ std::vector<Solution> nsp_plan(const Problem& batch,
   if (batch.backends == std::vector{Backend::kUlysses}) {
     return by_ulysses(batch, request, shape, bound);
   }
-  const NspEffort effort = nsp_effort(request.effort);
+  const NspEffort effort = effort_for(batch, request.effort);
   Finalists finalists(batch, shape, effort.finalists);
   std::vector<std::vector<Placement>> starts;
   const auto fewer = narrower(batch.backends);

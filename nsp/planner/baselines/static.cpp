@@ -6,31 +6,10 @@
 
 #include "nsp/plan/make_plan.h"
 #include "nsp/planner/cost_table.h"
+#include "nsp/planner/leaf_queue.h"
+#include "nsp/planner/search_state.h"
 
 namespace nsp {
-namespace {
-
-struct Group {
-  std::int64_t cost = 0;    // what it is balanced by
-  std::int64_t tokens = 0;  // of its fullest rank, each slice rounded up
-};
-
-std::size_t choose(const std::vector<Group>& groups, std::int64_t slice, std::int64_t budget) {
-  std::size_t best = groups.size();
-  std::size_t emptiest = 0;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const bool fits = groups[i].tokens + slice <= budget;
-    if (fits && (best == groups.size() || groups[i].cost < groups[best].cost)) {
-      best = i;
-    }
-    if (groups[i].tokens < groups[emptiest].tokens) {
-      emptiest = i;
-    }
-  }
-  return best == groups.size() ? emptiest : best;
-}
-
-}  // namespace
 
 std::optional<Way> static_way(const Problem& problem, std::int32_t degree) {
   std::optional<Way> found;
@@ -50,23 +29,19 @@ Solution static_degree(const Problem& problem, std::int32_t degree, Balance bala
   }
   const auto way = static_cast<std::size_t>(std::ranges::find(costs.ways(), *how, &TableWay::way) -
                                             costs.ways().begin());
-  std::vector<Group> groups(static_cast<std::size_t>(problem.world / degree));
+  const std::int32_t groups = problem.world / degree;
+  LeafQueue queue(SearchState(groups, 1), groups);
   std::vector<Placement> placements;
   placements.reserve(problem.sequences.size());
   for (std::size_t i = 0; i < problem.sequences.size(); ++i) {
-    const std::int64_t slice = (problem.sequences[i].tokens + degree - 1) / degree;
-    const std::size_t chosen = choose(groups, slice, problem.token_budget);
-    Group& group = groups[chosen];
-    if (balance == Balance::kTokens) {
-      group.cost += slice;
-    } else {
-      group.cost += group.tokens == 0 ? costs.opening_share(i, way) : costs.share(i, way);
-    }
-    group.tokens += slice;
-    placements.push_back(place(problem.sequences[i].index,
-                               problem.sequences[i].tokens,
-                               static_cast<std::int32_t>(chosen) * degree,
-                               *how));
+    const Sequence& sequence = problem.sequences[i];
+    const std::int64_t slice = (sequence.tokens + degree - 1) / degree;
+    const bool opens = i < static_cast<std::size_t>(groups);  // empty groups are the least loaded
+    const std::int64_t cost = balance == Balance::kTokens ? slice
+                              : opens                     ? costs.opening_share(i, way)
+                                                          : costs.share(i, way);
+    const std::int32_t group = queue.place(slice, cost, problem.token_budget);
+    placements.push_back(place(sequence.index, sequence.tokens, group * degree, *how));
   }
   return score(problem, std::move(placements));
 }
