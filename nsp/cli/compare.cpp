@@ -137,9 +137,12 @@ std::vector<PlannerRow> run_planners(const CompareCommand& options,
                                      Streams streams) {
   std::vector<PlannerRow> rows;
   Progress progress(streams);
-  PlanRequest request = request_of(options.planning);
   for (const std::string& planner : planners_of(options)) {
+    PlanRequest request = request_of(options.planning);
     request.planner = planner;
+    if (planner != "nsp") {
+      request.backends = PlanRequest{}.backends;  // the others have their own
+    }
     rows.push_back(run_planner(request, course, !rows.empty(), progress));
   }
   return rows;

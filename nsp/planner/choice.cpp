@@ -110,6 +110,9 @@ std::vector<std::string> backend_names() {
 }
 
 std::vector<Backend> parse_backends(const PlanRequest& request) {
+  if (request.backends.empty()) {
+    bad_input("backends", "none", "must be some of " + joined(backend_names()));
+  }
   std::vector<Backend> backends;
   for (const std::string& name : request.backends) {
     const auto named = std::ranges::find(named_backends(), name, &NamedBackends::name);
@@ -124,6 +127,12 @@ std::vector<Backend> parse_backends(const PlanRequest& request) {
 std::vector<Backend> backends_of(const PlanRequest& request, const Choice& choice) {
   if (choice.kind == PlannerKind::kNsp) {
     return parse_backends(request);
+  }
+  if (request.backends != PlanRequest{}.backends) {
+    bad_input(
+        "backends",
+        joined(request.backends),
+        "planner " + request.planner + " has its own; leave backends out, or take planner nsp");
   }
   return choice.usp ? std::vector{Backend::kUlysses, Backend::kUspRing}
                     : std::vector{Backend::kUlysses};

@@ -20,6 +20,9 @@ TEST(PlanCommand, TakesBackendsAndExpertGroups) {
   ASSERT_EQ(planned.code, 0) << planned.err;
   EXPECT_EQ(call({"check", path}).code, 0);
   EXPECT_EQ(call(small({"--backends", "rings"})).code, 2);
+  const Outcome refused = call(small({"--planner", "algorithm1", "--backends", "ring"}));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("planner algorithm1 has its own"), std::string::npos) << refused.err;
   EXPECT_EQ(call(small({"--ep", "3"})).code, 2);
 }
 
