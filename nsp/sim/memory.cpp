@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
-#include "nsp/plan/layout.h"
+#include "nsp/plan/wave.h"
 #include "nsp/plan/way.h"
 
 namespace nsp {
@@ -36,11 +37,11 @@ struct Held {
   std::int64_t exchanged = 0;
   std::int64_t saved = 0;      // marked save or save_qkv
   std::int64_t saved_qkv = 0;  // marked save_qkv
-  std::map<std::int32_t, std::int64_t> levels{};
+  std::map<std::pair<std::int32_t, Wave>, std::int64_t> launches{};
 
-  std::int64_t largest_level() const {
+  std::int64_t largest_launch() const {
     std::int64_t most = 0;
-    for (const auto& [degree, tokens] : levels) {
+    for (const auto& [wave, tokens] : launches) {
       most = std::max(most, tokens);
     }
     return most;
@@ -58,7 +59,7 @@ std::vector<Held> held(const Round& round, std::int32_t world) {
       rank.exchanged += p.node.degree > 1 ? tokens : 0;
       rank.saved += mark_of(p) != Mark::kRecompute ? tokens : 0;
       rank.saved_qkv += mark_of(p) == Mark::kSaveQkv ? tokens : 0;
-      rank.levels[p.node.degree] += tokens;
+      rank.launches[{p.node.degree, wave_of(p, round.schedule.cuts)}] += tokens;
     }
   }
   return ranks;
@@ -70,7 +71,7 @@ std::int64_t bytes_of(const Held& rank, const ModelShape& shape, Checkpointing c
   const std::int64_t whole =
       value * (rank.all * values.dense + rank.exchanged * (values.qkv + values.output));
   const std::int64_t workspace =
-      kWorkspaceBytes * rank.largest_level() * shape.heads * shape.head_dim;
+      kWorkspaceBytes * rank.largest_launch() * shape.heads * shape.head_dim;
   if (checkpointing == Checkpointing::kNone) {
     return shape.layers * whole + workspace;
   }
