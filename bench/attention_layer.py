@@ -10,7 +10,8 @@ level in two waves, its short sequences first. "alone" launches the kernels of o
 leaves) on each level's heads and moves nothing; "alone, two waves" those of the last (leaves, short, long,
 leaves). Rounds run all in turns between device events; the slowest rank counts; medians of the paired ratio.
 Host: microseconds that a call keeps the host busy, with the queue full; "exchanges" is torch's
-all_to_all_single alone, as many and as large as those of the whole level.
+all_to_all_single alone, as many and as large as those of the whole level, "torch" its own attention (cuDNN)
+in one launch.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from nsp._native import core, execution
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import nsp
 
@@ -112,6 +114,26 @@ class Nested:
         torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)
 
 
+class Torch:
+    """Torch's own attention of one layer, a cuDNN launch over as many tokens: its host time."""
+
+    def __init__(self, world: int) -> None:
+        tokens = 24576 + 4096 * world
+        self.q, self.k, self.v, self.dout = (
+            rows(tokens, h).transpose(0, 1)[None].requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS, HEADS)
+        )
+        self.out = torch.empty(0)
+
+    def forward(self) -> None:
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            self.out = torch.nn.functional.scaled_dot_product_attention(
+                self.q, self.k, self.v, is_causal=True, enable_gqa=True
+            )
+
+    def backward(self) -> None:
+        torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)
+
+
 class Exchanges:
     """Torch's own all-to-all on the executor's group: the two of a pass of the level, parts of equal size."""
 
@@ -191,7 +213,8 @@ def main() -> None:
     context = next(iter(contexts.values()))
     kernels = alone(world)
     passes = {**nested, **kernels}
-    exchanges = Exchanges(context, world)
+    exchanges, own = Exchanges(context, world), Torch(world)
+    own.forward()
     for one in passes.values():
         one.forward()
     lines = []
@@ -206,7 +229,7 @@ def main() -> None:
                 if name != over
             }
         line["ms"] = {name: statistics.median(values) for name, values in times.items()}
-        runs["exchanges"] = getattr(exchanges, direction)
+        runs |= {"exchanges": getattr(exchanges, direction), "torch": getattr(own, direction)}
         line["host_us"] = {name: 1e6 * host_seconds(run) for name, run in runs.items()}
         lines.append(line)
         if rank == 0:
