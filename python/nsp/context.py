@@ -100,6 +100,7 @@ def init(
     over_length: str = "error",
     byte_budget: float = 0.0,
     backends: Sequence[str] = ("ulysses",),
+    streaming: bool = True,
     self_check: bool = True,
     replicas: bool = False,
     timeout: timedelta = timedelta(minutes=10),
@@ -113,7 +114,8 @@ def init(
     name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. backends: what planner nsp may use
     beside local, as in `nsp.plan`; with gather or ring sp_max need not divide the heads. byte_budget: GiB of
     attention output that a rank saves of each checkpointed layer, so that backward need not attend again
-    (docs/memory.md; 0: all is recomputed; of no use to layers without checkpointing). replicas: allow a mesh
+    (docs/memory.md; 0: all is recomputed; of no use to layers without checkpointing). streaming: False runs
+    every exchange beside nothing, for comparison; the numbers are the same. replicas: allow a mesh
     that covers only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the
     device's fastest; flash has a deterministic backward under torch.use_deterministic_algorithms(True)).
     Inside a host rows travel by peer copies where all ranks can (see nsp.transport; NSP_TRANSPORT forces
@@ -149,6 +151,7 @@ def init(
         over_length=over_length,
         byte_budget=byte_budget,
         backends=backends,
+        streaming=streaming,
     )
     check_settings(settings)
     wanted()
@@ -162,6 +165,7 @@ def init(
         use_local_synchronization=len(ranks) < dist.get_world_size(),
     )
     world = execution().World(own.group_name, str(device), attention)
+    world.streaming = streaming
     context = Context(settings, rank, device, own, world, timeout, name)
     if len(ranks) > 1:
         error_file = os.environ.get("TORCHELASTIC_ERROR_FILE", "")

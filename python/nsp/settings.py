@@ -28,6 +28,7 @@ class Settings:
     model: str
     byte_budget: int = 0  # bytes of attention output that a rank saves of a checkpointed layer
     backends: tuple[str, ...] = ("ulysses",)  # what planner nsp may use beside local
+    streaming: bool = True  # exchanges beside attention
 
     @property
     def ways(self) -> list[tuple[int, str, int]]:
@@ -56,8 +57,11 @@ def make_settings(
     over_length: str = "error",
     byte_budget: float = 0.0,
     backends: Sequence[str] = ("ulysses",),
+    streaming: bool = True,
 ) -> Settings:
     """Fills in the defaults; byte_budget in GiB. ValueError: a model that the executor cannot run."""
+    if isinstance(backends, str) or not isinstance(backends, Sequence) or not backends:
+        raise ValueError(f"backends: {backends!r} is not a list of names; give ('ulysses', 'ring')")
     if not isinstance(byte_budget, (int, float)) or not 0 <= byte_budget < MOST_GIB:
         raise ValueError(
             f"byte_budget: {byte_budget!r} is not a size; give GiB of attention output to save of a layer, "
@@ -74,6 +78,7 @@ def make_settings(
         model=json.dumps(_shape(config), sort_keys=True),
         byte_budget=int(byte_budget * 2**30),
         backends=tuple(backends),
+        streaming=streaming,
     )
 
 
@@ -106,6 +111,7 @@ def check_settings(settings: Settings) -> None:
     # An empty plan makes the C++ side look at planner, profile and model before anything starts.
     fields = asdict(settings)
     fields.update(token_budget=settings.token_budget or 0, backends=list(settings.backends))
+    del fields["streaming"]  # of the executor
     core().plan([], **fields)
 
 

@@ -208,6 +208,20 @@ TEST(Parity, LeavesInTwoParts) {
   }
 }
 
+TEST(Parity, SerialExchangesGiveTheSameBits) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const Plan plan = mixed(8, 8, {61, 40, 31, 22, 17, 9, 9, 5, 4, 3, 2, 1}, seed);
+    for (const std::int32_t reach : {1, 4}) {
+      RunOptions options{.heads = {8, 4}, .type = Type::kFloat32, .reach = reach};
+      const Difference streamed = run_plan(plan, options);
+      options.streaming = false;
+      const Difference serial = run_plan(plan, options);
+      EXPECT_EQ(streamed.bits, serial.bits);
+      EXPECT_EQ(streamed.exchanges_forward, serial.exchanges_forward);
+    }
+  }
+}
+
 // Each sequence's numbers are those of the uncut level, to the last bit: only launches differ.
 TEST(Parity, LevelsInTwoWaves) {
   std::size_t cuts = 0;
