@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "nsp/planner/rounds.h"
-#include "nsp/sim/best_order.h"
-#include "nsp/sim/simulate.h"
+#include "nsp/planner/schedules.h"
 
 namespace nsp {
 namespace {
@@ -52,12 +51,13 @@ std::int64_t Finalists::least_load() const {
 // Chooses the schedules of the rounds, as the plan would get them.
 void Finalists::play(Plan& plan) const {
   std::vector<Round> rounds;
-  for (Solution& solution : plan.rounds) {
-    Round& round = rounds.emplace_back(Round{.placements = solution.placements});
-    set_order(best_order(*batch_.model, round, batch_.world), round.schedule);
-    solution.schedule = round.schedule;
+  for (const Solution& solution : plan.rounds) {
+    rounds.push_back({.placements = solution.placements});
   }
-  plan.step = simulated_step(*batch_.model, shape_, rounds, batch_.world);
+  plan.step = choose_schedules(*batch_.model, shape_, rounds, batch_.world);
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    plan.rounds[i].schedule = std::move(rounds[i].schedule);
+  }
 }
 
 // A plan that breaks the budget is alone and above no limit.

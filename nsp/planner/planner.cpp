@@ -9,8 +9,8 @@
 #include "nsp/planner/bound.h"
 #include "nsp/planner/choice.h"
 #include "nsp/planner/request.h"
+#include "nsp/planner/schedules.h"
 #include "nsp/planner/solve.h"
-#include "nsp/sim/best_order.h"
 
 namespace nsp {
 namespace {
@@ -52,6 +52,7 @@ void set_marks(Plan& plan,
 
 // Simulated, unless the search has done so, except where every millisecond counts. Borrows all.
 ScheduleRule schedule_rule(const CostModel& model,
+                           const ModelShape& shape,
                            const PlanRequest& request,
                            const std::vector<Solution>& rounds) {
   if (request.effort == "fast") {
@@ -65,7 +66,7 @@ ScheduleRule schedule_rule(const CostModel& model,
       round.schedule.cuts = known.cuts;
       return;
     }
-    set_order(best_order(model, round, request.world), round.schedule);
+    choose_schedule(model, shape, round, request.world);
   };
 }
 
@@ -100,7 +101,7 @@ PlanResult plan_checked(const PlanRequest& request,
   const std::vector<Solution> rounds = solve(batch, request, choice, shape, bound);
   PlanResult result{
       .plan = make_plan(
-          settings, placements(rounds), kept.dropped, schedule_rule(model, request, rounds)),
+          settings, placements(rounds), kept.dropped, schedule_rule(model, shape, request, rounds)),
       .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
   result.plan.bound_seconds =

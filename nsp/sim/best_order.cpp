@@ -77,30 +77,28 @@ class OrderSearch {
     base_ = {.waves = exchanged_waves(round)};
   }
 
-  ChosenOrder run() {
+  ChosenOrders run() {
     if (base_.waves.empty()) {
-      return std::move(best_);  // nothing to order
+      return {.whole = std::move(best_)};  // nothing to order
     }
     const std::int64_t least = best_.time.sum() / kLeastGain;
-    ChosenOrder chosen = best_;
+    ChosenOrders chosen{.whole = best_};
     search();
-    take_if_gains(least, chosen);
+    if (chosen.whole.time.sum() - best_.time.sum() > least) {
+      chosen.whole = best_;
+    }
     if (most_ > 1) {
       most_ = best_.tried + kMostCutOrders;
       cut();
-      take_if_gains(least, chosen);
     }
-    chosen.tried = best_.tried;
+    chosen.whole.tried = best_.tried;
+    if (!best_.cuts.empty() && chosen.whole.time.sum() - best_.time.sum() > least) {
+      chosen.cut = std::move(best_);
+    }
     return chosen;
   }
 
  private:
-  void take_if_gains(std::int64_t least, ChosenOrder& chosen) const {
-    if (chosen.time.sum() - best_.time.sum() > least) {
-      chosen = best_;
-    }
-  }
-
   void search() {
     for (const auto& waves : sequences()) {
       for (const bool one_ahead : {false, true}) {
@@ -228,11 +226,19 @@ class OrderSearch {
 
 }  // namespace
 
+ChosenOrders best_orders(const CostModel& model,
+                         const Round& round,
+                         std::int32_t world,
+                         std::int32_t most) {
+  return OrderSearch(model, round, world, most).run();
+}
+
 ChosenOrder best_order(const CostModel& model,
                        const Round& round,
                        std::int32_t world,
                        std::int32_t most) {
-  return OrderSearch(model, round, world, most).run();
+  ChosenOrders orders = best_orders(model, round, world, most);
+  return orders.cut ? *std::move(orders.cut) : std::move(orders.whole);
 }
 
 void set_order(ChosenOrder chosen, Schedule& schedule) {

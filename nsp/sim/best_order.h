@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "nsp/sim/layer_time.h"
@@ -30,10 +31,21 @@ struct ChosenOrder {
   std::int32_t tried = 0;  // orders simulated
 };
 
+struct ChosenOrders {
+  ChosenOrder whole{};               // of whole levels
+  std::optional<ChosenOrder> cut{};  // of fewer seconds, where there is one
+};
+
 // Least forward + backward, then the one tried first; the default order unless another one gains
 // more than 1/512 of it (what FSDP's share of the links may change), and no cut unless it gains as
 // much again. Every candidate is sound. `most`: orders of whole levels simulated at most, at least
 // 1 (the default order). The round's schedule is the default one.
+ChosenOrders best_orders(const CostModel& model,
+                         const Round& round,
+                         std::int32_t world,
+                         std::int32_t most = 96);
+
+// The one with cuts, if there is one.
 ChosenOrder best_order(const CostModel& model,
                        const Round& round,
                        std::int32_t world,

@@ -5,17 +5,14 @@
 #include "cases.h"
 #include "nsp/planner/algorithm1.h"
 #include "nsp/planner/nsp.h"
-#include "nsp/sim/best_order.h"
-#include "nsp/sim/simulate.h"
+#include "nsp/planner/schedules.h"
 
 namespace nsp {
 namespace {
 
 std::int64_t step(const Problem& problem, const Solution& solution) {
-  Round round{.placements = solution.placements};
-  ChosenOrder chosen = best_order(*problem.model, round, problem.world);
-  set_order(chosen, round.schedule);
-  return simulated_step(*problem.model, kLarge, {round}, problem.world);
+  std::vector<Round> rounds = {{.placements = solution.placements}};
+  return choose_schedules(*problem.model, kLarge, rounds, problem.world);
 }
 
 TEST(Finalists, TheFastestIsTakenOfThoseThatNoRivalIsBelow) {
