@@ -49,7 +49,9 @@ void add_marks(CLI::App& command, PlanOptions& options) {
       ->transform(CLI::AsSizeValue(false));
   command
       .add_option(
-          "--mark-order", options.mark_order, "what is saved first: seconds-per-byte or tree")
+          "--mark-order",
+          options.mark_order,
+          "what is saved first: seconds-per-byte, tree, or auto, the better by simulated step")
       ->capture_default_str();
 }
 

@@ -8,6 +8,7 @@
 #include "nsp/plan/make_plan.h"
 #include "nsp/planner/bound.h"
 #include "nsp/planner/choice.h"
+#include "nsp/planner/mark_choice.h"
 #include "nsp/planner/request.h"
 #include "nsp/planner/solve.h"
 #include "nsp/sim/best_order.h"
@@ -38,16 +39,18 @@ std::int32_t ranks_per_host(const PlanRequest& request, const Profile& profile) 
 void set_marks(Plan& plan,
                const CostModel& model,
                const PlanRequest& request,
-               std::int64_t token_bytes) {
+               const ModelShape& shape) {
   if (request.byte_budget == 0 || plan.rounds.empty()) {
     return;
   }
-  mark_recompute(plan,
-                 model,
-                 {.byte_budget = request.byte_budget,
-                  .token_bytes = token_bytes,
-                  .order = request.mark_order});
-  plan.predicted.bytes_max = std::ranges::max(saved_bytes(plan, token_bytes));
+  MarkRule rule{.byte_budget = request.byte_budget, .token_bytes = saved_token_bytes(shape)};
+  if (request.mark_order) {
+    rule.order = *request.mark_order;
+    mark_recompute(plan, model, rule);
+  } else {
+    mark_by_better_order(plan, model, shape, rule);
+  }
+  plan.predicted.bytes_max = std::ranges::max(saved_bytes(plan, rule.token_bytes));
 }
 
 // Simulated, unless the search has done so, except where every millisecond counts. Borrows all.
@@ -106,7 +109,7 @@ PlanResult plan_checked(const PlanRequest& request,
   result.plan.predicted = predicted(evaluate(model, result.plan));
   result.plan.bound_seconds =
       static_cast<double>(result.plan.feasible ? bound : bound_without_budget(batch)) / 1e9;
-  set_marks(result.plan, model, request, saved_token_bytes(shape));
+  set_marks(result.plan, model, request, shape);
   return result;
 }
 
