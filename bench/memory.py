@@ -105,8 +105,9 @@ def run(options: argparse.Namespace, context: nsp.Context, model: torch.nn.Modul
     keywords = {"seed": options.seed, "drop_last": True}
     planned = [nsp.PlannedSteps(trace, context, tokens, **keywords) for trace in traces]
     loaders = [iter(nsp.loader(steps, prefetch=1)) for steps in planned]
-    optimizer = with_states(model)
     watch, lines = PeakWatch(context, model), []
+    optimizer = with_states(model)
+    watch.report()  # begins anew
     for batch in range(options.batches):
         late = torch.tensor(time.perf_counter() - began > options.seconds)
         dist.all_reduce(late, op=dist.ReduceOp.MAX)
