@@ -115,7 +115,11 @@ class PlannedSteps:
     def plan(self, k: int, planner: str | None = None) -> Plan:
         """The plan of batch k, by another planner if named. RuntimeError: nothing fits."""
         request = self.request
-        return fitting(k, plan(self.lengths(k), **{**request, "planner": planner or request["planner"]}))
+        if planner is not None:
+            request["planner"] = planner
+            if planner != "nsp":  # the others have backends of their own
+                request["backends"] = ("ulysses",)
+        return fitting(k, plan(self.lengths(k), **request))
 
     @property
     def request(self) -> dict[str, Any]:

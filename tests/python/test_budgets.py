@@ -14,6 +14,7 @@ pytest.importorskip("nsp._core", reason="nsp._core is not built")
 pytest.importorskip("nsp._exec", reason="nsp._exec is not built")
 
 import torch  # noqa: E402  not everywhere
+from launch import value  # noqa: E402
 from nsp.budgets import find_budgets  # noqa: E402
 from nsp.model_bytes import model_bytes  # noqa: E402
 from nsp.settings import make_settings  # noqa: E402
@@ -116,6 +117,25 @@ def test_a_loader_says_it_once() -> None:
         pytest.raises(RuntimeError, match="step 0 does not fit: rank 0"),
     ):
         next(iter(nsp.loader(steps_of(context))))
+
+
+def test_ranks_find_the_same_budgets_and_train_exactly() -> None:
+    found = value(2, "budgets: auto")
+    first, second = found["budgets"]
+    assert first == second
+    assert all(first)
+    assert found["error"] <= 1e-10
+    assert found["saved"] > 0
+    assert "not measured on cpu" in found["report"]
+    assert found["line"]["predicted"] > 0
+    assert found["line"]["ratio"] is None
+
+
+def test_ranks_are_told_the_same_of_a_step_that_does_not_fit() -> None:
+    (first, calls), (second, others) = value(2, "budgets: refused")
+    assert first == second
+    assert first.startswith("on all ranks: RuntimeError: step 0 does not fit: rank 1 holds 147 tokens")
+    assert calls == others == 0
 
 
 def test_nothing_fits_is_a_sentence() -> None:
