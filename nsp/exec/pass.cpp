@@ -22,15 +22,44 @@ Tensor rows(const Tensor& x, const Block& block) {
   return part(x, 0, block.begin, block.tokens);
 }
 
-// Walks the issue order; what comes back at the end of each block is waited for last, so it travels
-// behind the compute of the others.
 template <class State>
-void run(const ProgramRound& round, std::vector<State>& states, Progress::Pass at) {
-  constexpr bool kForward = std::is_same_v<State, ForwardState>;
-  for (const Step& step : round.steps) {
-    const LevelBackend& backend = *round.blocks[step.block];
-    State& state = states[step.block];
-    at.enter(stage_of(step.phase), backend.block().degree);
+class Walk {
+ public:
+  Walk(const Pass& pass, const ProgramRound& round, std::vector<State>& states)
+      : round_(round),
+        states_(states),
+        at_(pass.program->world().communicator->progress, pass.round, !kForward) {}
+
+  // In the issue order; what comes back at the end of each block is waited for last, so it travels
+  // behind the compute of the others.
+  void stream() {
+    for (const Step& step : round_.steps) {
+      issue(step);
+    }
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      finish(i);
+    }
+  }
+
+  // A block after the other, nothing beside anything: the same launches.
+  void serial() {
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      for (const Step& step : round_.steps) {
+        if (step.block == i) {
+          issue(step);
+        }
+      }
+      finish(i);
+    }
+  }
+
+ private:
+  static constexpr bool kForward = std::is_same_v<State, ForwardState>;
+
+  void issue(const Step& step) {
+    const LevelBackend& backend = *round_.blocks[step.block];
+    State& state = states_[step.block];
+    at_.enter(stage_of(step.phase), backend.block().degree);
     const Range range(kForward ? step.forward_range : step.backward_range);
     switch (step.phase) {
       case Phase::kPrologue:
@@ -44,15 +73,26 @@ void run(const ProgramRound& round, std::vector<State>& states, Progress::Pass a
         break;
     }
   }
-  const Range range(kForward ? "nsp finish fwd" : "nsp finish bwd");
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    at.enter(Stage::kFinish, round.blocks[i]->block().degree);
-    round.blocks[i]->finish(states[i]);
-  }
-}
 
-Progress& progress_of(const Pass& pass) {
-  return pass.program->world().communicator->progress;
+  void finish(std::size_t block) {
+    const Range range(kForward ? "nsp finish fwd" : "nsp finish bwd");
+    at_.enter(Stage::kFinish, round_.blocks[block]->block().degree);
+    round_.blocks[block]->finish(states_[block]);
+  }
+
+  const ProgramRound& round_;
+  std::vector<State>& states_;
+  Progress::Pass at_;
+};
+
+template <class State>
+void run(const Pass& pass, const ProgramRound& round, std::vector<State>& states) {
+  Walk<State> walk(pass, round, states);
+  if (pass.program->world().streaming) {
+    walk.stream();
+  } else {
+    walk.serial();
+  }
 }
 
 const ProgramRound& round_of(const Pass& pass) {
@@ -97,7 +137,7 @@ Tensor run_forward(
                       .window = window_within(block, pass.window),
                       .stashed = stashed_of(pass, i)});
   }
-  run(round, states, {progress_of(pass), pass.round, /*backward=*/false});
+  run(pass, round, states);
   if (reads_rows(round)) {
     kept = {q, k, v, out};
   } else {
@@ -138,7 +178,7 @@ Tensors run_backward(const Pass& pass, const Tensors& kept, const Tensor& dout) 
     state.stashed = stashed_of(pass, i);
     state.saved = {.qkv = kept[4 + 3 * i], .out = kept[5 + 3 * i], .lse = kept[6 + 3 * i]};
   }
-  run(round, states, {progress_of(pass), pass.round, /*backward=*/true});
+  run(pass, round, states);
   return gradients;
 }
 

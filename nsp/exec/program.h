@@ -32,7 +32,10 @@ struct StashBytes {
 struct World {
   std::shared_ptr<Communicator> communicator;
   std::unique_ptr<AttentionKernel> attention;
-  std::unique_ptr<Watchdog> watchdog{};           // none: waits are the process group's to end
+  std::unique_ptr<Watchdog> watchdog{};  // none: waits are the process group's to end
+  // Off: the exchanges of a level beside nothing, a level after the other, whatever the issue
+  // order; equal on all ranks. The numbers are the same.
+  std::atomic<bool> streaming = true;
   std::atomic<std::int64_t> attention_calls = 0;  // forward passes of the operator
   StashBytes stash{};
 

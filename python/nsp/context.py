@@ -114,6 +114,7 @@ def init(
     over_length: str = "error",
     byte_budget: float | str = 0.0,
     backends: Sequence[str] = ("ulysses",),
+    streaming: bool = True,
     self_check: bool = True,
     replicas: bool = False,
     timeout: timedelta = timedelta(minutes=10),
@@ -133,7 +134,8 @@ def init(
     (docs/memory.md; also '512MiB'; 0: all is recomputed; of no use to layers without checkpointing; "auto":
     what the device has left). device_bytes: what a rank may use of its device, for "auto" and to refuse steps
     that need more (default: measured where a budget is "auto"). optimizer_states: values that the optimizer
-    keeps of each trained one, for these (AdamW: 2). replicas: allow a mesh
+    keeps of each trained one, for these (AdamW: 2). streaming: False runs every exchange beside nothing, for
+    comparison; the numbers are the same. replicas: allow a mesh
     that covers only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the
     device's fastest; flash has a deterministic backward under torch.use_deterministic_algorithms(True)).
     Inside a host rows travel by peer copies where all ranks can (see nsp.transport; NSP_TRANSPORT forces
@@ -171,6 +173,7 @@ def init(
         backends=backends,
         device_bytes=device_bytes,
         optimizer_states=optimizer_states,
+        streaming=streaming,
     )
     check_settings(settings)
     wanted()
@@ -184,6 +187,7 @@ def init(
         use_local_synchronization=len(ranks) < dist.get_world_size(),
     )
     world = execution().World(own.group_name, str(device), attention)
+    world.streaming = streaming
     context = Context(settings, rank, device, own, world, timeout, name)
     if len(ranks) > 1:
         error_file = os.environ.get("TORCHELASTIC_ERROR_FILE", "")

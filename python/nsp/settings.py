@@ -37,9 +37,10 @@ class Settings:
     def planning(self) -> dict[str, Any]:
         """The keywords of _core.plan."""
         fields = asdict(self)
-        for name in ("auto", "device_bytes", "optimizer_states"):
+        for name in ("auto", "device_bytes", "optimizer_states", "streaming"):
             del fields[name]
         return {**fields, "token_budget": self.token_budget or 0, "backends": list(self.backends)}
+    streaming: bool = True  # exchanges beside attention
 
     @property
     def ways(self) -> list[tuple[int, str, int]]:
@@ -70,12 +71,15 @@ def make_settings(
     backends: Sequence[str] = ("ulysses",),
     device_bytes: float | str | None = None,
     optimizer_states: int = 2,
+    streaming: bool = True,
 ) -> Settings:
     """Fills in the defaults; byte_budget and device_bytes as `parse_bytes` takes them. ValueError: a model
     that the executor cannot run, or a size that is none.
     """
     given = {"token_budget": token_budget, "byte_budget": byte_budget}
     auto = tuple(name for name, budget in given.items() if budget == AUTO)
+    if isinstance(backends, str) or not isinstance(backends, Sequence) or not backends:
+        raise ValueError(f"backends: {backends!r} is not a list of names; give ('ulysses', 'ring')")
     if auto and device_type == "cpu" and device_bytes is None:
         raise ValueError(
             f"{auto[0]}: 'auto' measures the memory of a GPU, and these ranks run on cpu; give a number, or "
@@ -97,6 +101,7 @@ def make_settings(
         auto=auto,
         device_bytes=None if device_bytes is None else parse_bytes("device_bytes", device_bytes),
         optimizer_states=optimizer_states,
+        streaming=streaming,
     )
 
 

@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         args = options(arguments)
         config = model_config(args)
         keywords = {
-            "sp_max": default_sp_max(world, args.heads) if args.sp_max is None else args.sp_max,
+            "sp_max": args.sp_max or default_sp_max(world, args.heads, args.backends),
             "planner": args.planner,
             "backends": args.backends,
             "profile": args.profile,
@@ -150,6 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "over_length": "truncate",
             "byte_budget": args.byte_budget,
             "device_bytes": args.device_bytes,
+            "streaming": args.streaming,
         }
         check_settings(make_settings(world, config, "cuda" if cuda else "cpu", **keywords))
         corpus = load_corpus(args.corpus, args.max_length)

@@ -56,6 +56,12 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="A,B",
         help="what planner nsp may use: ulysses, gather, ring, usp-ring, usp-gather, usp, all (ulysses)",
     )
+    add(
+        "--streaming",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="exchanges beside attention; --no-streaming: a level after the other, for comparison",
+    )
     add("--profile", default=None, help="preset or file of the cost profile (cpu-gloo on CPUs, h200 on GPUs)")
     add("--name", default="train", help="results go to runs/NAME (train)")
     add("--seed", type=int, default=0, help="of weights and order (0)")
@@ -167,9 +173,10 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
     return args
 
 
-def default_sp_max(world: int, heads: int) -> int:
-    """4, or the largest smaller degree that the world and the heads allow."""
-    return max(d for d in (1, 2, 4) if world % d == 0 and heads % d == 0)
+def default_sp_max(world: int, heads: int, backends: tuple[str, ...] = ("ulysses",)) -> int:
+    """4, or the largest smaller degree that the world allows, and the heads if only they are split."""
+    splits = backends == ("ulysses",)
+    return max(d for d in (1, 2, 4) if world % d == 0 and (heads % d == 0 or not splits))
 
 
 def default_budget(args: argparse.Namespace, world: int) -> int | str | None:

@@ -144,6 +144,7 @@ Difference run_rank(const Batch& batch,
   auto world = std::make_shared<World>();
   world->communicator = make_c10d_communicator(group);
   world->attention = make_cpu_attention();
+  world->streaming = options.streaming;
   if (options.reach > 1) {
     world->communicator->peers =
         make_host_peers(run.arenas,

@@ -22,6 +22,7 @@ struct RunOptions {
   std::int64_t window = 0;
   // As inside a checkpointed layer: a first forward pass under a stash, then the one that counts.
   bool checkpointed = false;
+  bool streaming = true;
   std::int32_t reach = 1;  // levels up to it go by peer copies
   std::int64_t fetch_nanoseconds = 0;
 };

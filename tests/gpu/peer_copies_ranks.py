@@ -27,10 +27,14 @@ TRANSPORTS = ("collective", "peer-copy")
 Tensors = list[torch.Tensor]
 
 
-def context(transport: str, heads: int, kv_heads: int, sp_max: int, seconds: float = 120) -> nsp.Context:
+def context(
+    transport: str, heads: int, kv_heads: int, sp_max: int, seconds: float = 120, streaming: bool = True
+) -> nsp.Context:
     os.environ["NSP_TRANSPORT"] = transport
-    limit = timedelta(seconds=seconds)
-    made = nsp.init(None, shape(heads, kv_heads), sp_max=sp_max, attention="flash", timeout=limit)
+    made = nsp.init(
+        None, shape(heads, kv_heads), sp_max=sp_max, attention="flash", streaming=streaming,
+        timeout=timedelta(seconds=seconds),
+    )  # fmt: skip
     assert made.world.peer_reach == (sp_max if transport == "peer-copy" else 1)
     return made
 
@@ -53,11 +57,14 @@ def layer(schedule: object, tensors: Tensors, pause: Callable[[], None]) -> Tens
 
 
 def parity(world: int) -> dict:
-    """Every forced degree and mixed plans of each head shape; also that bytes really moved."""
+    """Every forced degree and mixed plans of each head shape, streamed and serial; also that bytes moved."""
     generator, cases, wrong, moved = random.Random(3), 0, [], 0
     for heads, kv_heads in HEADS:
         allowed = [d for d in (1, 2, 4, 8) if d <= world and heads % d == 0]
         contexts = {t: context(t, heads, kv_heads, max(allowed)) for t in TRANSPORTS}
+        contexts |= {
+            f"{t}, serial": context(t, heads, kv_heads, max(allowed), streaming=False) for t in TRANSPORTS
+        }
         for chosen in [[d] for d in allowed] + [allowed] * 6:
             plan = random_plan(world, chosen, generator)
             found = {}
@@ -66,7 +73,9 @@ def parity(world: int) -> dict:
                 tensors = inputs(schedule.tokens(0), heads, kv_heads, 100 * cases + made.rank)
                 found[transport] = layer(schedule, tensors, lambda: None)
             cases += 1
-            if not all(torch.equal(a, b) for a, b in zip(*found.values(), strict=True)):
+            first = found["collective"]
+            pairs = [pair for other in found.values() for pair in zip(first, other, strict=True)]
+            if not all(torch.equal(a, b) for a, b in pairs):
                 wrong.append([heads, kv_heads, chosen])
         moved += contexts["peer-copy"].world.counters()["bytes"]
         for made in contexts.values():

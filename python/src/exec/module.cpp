@@ -156,6 +156,11 @@ void bind_world(py::module_& module) {
           "Bytes of workspace, exchange buffers and arena: the most of any plan of these ways "
           "(degree, backend, ulysses_degree) with at most `tokens` rows, that saves attention "
           "output or not.")
+      .def_property(
+          "streaming",
+          [](const nsp::World& world) { return world.streaming.load(); },
+          [](nsp::World& world, bool on) { world.streaming = on; },
+          "Whether exchanges run beside attention; equal on all ranks.")
       .def("use_peer_copies",
            &use_peer_copies,
            py::arg("group_name"),
