@@ -146,6 +146,7 @@ def summed_up(options: argparse.Namespace, lines: list[dict], failure: str) -> d
 
 
 def main() -> int:
+    os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")  # lengths differ in every batch
     options = parse()
     options.checkpoint = True
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])

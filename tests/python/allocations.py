@@ -1,5 +1,5 @@
-"""Bytes of tensors that are alive, on any device: what operators return, until its storage is dropped. What a
-kernel allocates inside itself is not seen.
+"""Bytes of tensors that are alive, on any device: of all that operators take and return, until its storage is
+dropped or emptied (as FSDP2 empties whole parameters). What a kernel keeps inside itself is not seen.
 """
 
 from __future__ import annotations
@@ -14,27 +14,24 @@ from torch.utils._pytree import tree_leaves
 
 
 class Allocations(TorchDispatchMode):
-    """Counts while it is entered. `given`: tensors that are there already."""
+    """Looks after every operator while it is entered. `given`: tensors that do not count."""
 
-    def __init__(self, given: Iterable[torch.Tensor]) -> None:
+    def __init__(self, given: Iterable[torch.Tensor] = ()) -> None:
         super().__init__()
-        self.live = self.most = 0
-        self._seen: weakref.WeakSet[Any] = weakref.WeakSet(t.untyped_storage() for t in given)
+        self.most = 0
+        self._given: weakref.WeakSet[Any] = weakref.WeakSet(t.untyped_storage() for t in given)
+        self._seen: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    @property
+    def live(self) -> int:
+        return sum(storage.nbytes() for storage in self._seen)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self._add(tensor.untyped_storage())
+        for tensor in tree_leaves((result, args, kwargs)):
+            if type(tensor) in (torch.Tensor, torch.nn.Parameter):
+                storage = tensor.untyped_storage()
+                if storage not in self._given:
+                    self._seen.add(storage)
         self.most = max(self.most, self.live)
         return result
-
-    def _add(self, storage: torch.UntypedStorage) -> None:
-        if storage in self._seen:
-            return
-        self._seen.add(storage)
-        self.live += storage.nbytes()
-        weakref.finalize(storage, self._drop, storage.nbytes())
-
-    def _drop(self, count: int) -> None:
-        self.live -= count

@@ -138,6 +138,13 @@ def test_ranks_are_told_the_same_of_a_step_that_does_not_fit() -> None:
     assert calls == others == 0
 
 
+@pytest.mark.parametrize("rows,moment", [("many rows", "its end"), ("few rows", "experts")])
+def test_the_peak_of_a_sharded_step_is_as_predicted(rows: str, moment: str) -> None:
+    found = value(2, "budgets: whole_step")[rows]
+    assert moment in found["moment"]
+    assert found["alive"] == pytest.approx(found["predicted"], rel=0.05)
+
+
 def test_nothing_fits_is_a_sentence() -> None:
     with (
         attached(token_budget="auto", device_bytes="64KiB") as context,
