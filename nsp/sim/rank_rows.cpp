@@ -43,7 +43,8 @@ std::vector<RankRows> rank_rows(const Round& round, std::int32_t world, std::int
     std::vector<std::int64_t>& level = levels[placement.node.degree];
     level.resize(ranks);
     for (std::int32_t i = 0; i < placement.node.degree; ++i) {
-      const auto rank = static_cast<std::size_t>(placement.node.first_rank + i);
+      const std::int32_t member = placement.node.first_rank + i;
+      const auto rank = static_cast<std::size_t>(member);
       const std::int64_t tokens = tokens_of(placement, i);
       level[rank] += tokens;
       add(rows[rank], placement, tokens, heads);

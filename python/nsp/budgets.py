@@ -2,36 +2,28 @@
 
 Capacity is what a rank's device has for tensors: free memory and what torch's allocator holds, less tensors
 that are not the attached model's; the smallest over the ranks, agreed once, when the model is attached. A
-part stays unused, since an allocator cannot fill every gap. From there all is formula (step_memory.py), equal
-on all ranks.
+part stays unused, since an allocator cannot fill every gap. From there all is formula (step_moments.py),
+equal on all ranks.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import torch
-import torch.distributed as dist
-
-from nsp._native import core
-from nsp.memory import NCCL_BYTES, memory_bound, saved_row_bytes
-from nsp.model_bytes import computing_bytes, model_bytes, resident_bytes
+from nsp.memory import saved_row_bytes
 from nsp.planning import Plan
-from nsp.sharding import decoder_layers
 from nsp.sizes import format_bytes
-from nsp.step_memory import COUNTS, Buffers, Peak, StepMemory, most_bytes, plan_peak
+from nsp.step_memory import Peak, most_bytes, plan_peak
+from nsp.step_moments import COUNTS, StepMemory
 
 if TYPE_CHECKING:
     from nsp.context import Context
 
 HEADROOM = 0.06  # of the capacity: gaps between blocks, small tensors
 MOST_TOKENS = 1 << 31
-LIBRARIES = 64 << 20  # workspaces of cuBLAS
-PROBE = 1 << 20  # rows for which buffers are asked; they are linear in rows
 
 
 @dataclass(frozen=True)
@@ -44,40 +36,6 @@ class Budgets:
     byte_budget: int
 
 
-def measured_capacity(context: Context, model: Any) -> int:
-    """Bytes; collective over the context's ranks. ValueError: on CPU, where none is measured."""
-    device = context.device
-    if device.type != "cuda":
-        raise ValueError("device_bytes: nothing is measured on cpu; give the bytes that a rank may use")
-    free, _ = torch.cuda.mem_get_info(device)
-    others = torch.cuda.memory_allocated(device) - resident_bytes(model, device)
-    mine = free + torch.cuda.memory_reserved(device) - max(0, others)
-    least = torch.tensor(mine, dtype=torch.int64, device=device)
-    dist.all_reduce(least, op=dist.ReduceOp.MIN, group=context.group)
-    return int(least)
-
-
-def step_memory(context: Context, model: Any) -> StepMemory:
-    """Of the model as it is now: sharded or not yet, checkpointed layers counted."""
-    settings = context.settings
-    value = computing_bytes(model, settings.shape["bytes_per_value"])
-    shape = {**settings.shape, "bytes_per_value": value}
-    layers = decoder_layers(model)
-    attention = getattr(layers[0], "self_attn", None)
-    return StepMemory(
-        model=model_bytes(model, settings.world, value, settings.optimizer_states),
-        shape=shape,
-        row=core().row_bytes(json.dumps(shape), hasattr(attention, "q_norm")),
-        buffers=_buffers(context, value),
-        checkpointed=sum(checkpoints(layer) for layer in layers),
-    )
-
-
-def checkpoints(layer: Any) -> bool:
-    """Whether a decoder layer is checkpointed, by the model's switch or in torch's wrapper."""
-    return bool(getattr(layer, "gradient_checkpointing", False)) or hasattr(layer, "checkpoint_fn")
-
-
 def find_budgets(context: Context, tokens_per_step: int, lengths: Sequence[int]) -> Budgets:
     """What steps of so many tokens, of samples of these lengths, are planned with. Given budgets stay;
     `auto` ones fill the capacity. Both `auto`: tokens as the default would have them, at most what fits, and
@@ -85,32 +43,41 @@ def find_budgets(context: Context, tokens_per_step: int, lengths: Sequence[int])
     """
     settings = context.settings
     default = math.ceil(1.2 * tokens_per_step / settings.world)
+    tokens, saved = settings.token_budget or default, settings.byte_budget
     if not settings.auto:
-        return Budgets(settings.token_budget or default, settings.byte_budget)
+        return Budgets(tokens, saved)
     memory = context.step_memory()
     capacity = int((1 - HEADROOM) * (context.capacity or 0))
-    tokens = settings.token_budget or default
     if "token_budget" in settings.auto:
-        saved = settings.byte_budget // saved_row_bytes(settings.shape)
-        tokens = _largest(
-            lambda n: most_bytes(memory, _counts(context, n, min(n, saved))) <= capacity, MOST_TOKENS
-        )
-        if tokens == 0:
-            raise ValueError(_too_small(memory, context, capacity))
+        tokens = _most_tokens(context, memory, capacity)
         longest = min(tokens_per_step, max(lengths, default=1))
         useful = max(default, -(-longest // settings.sp_max))
         tokens = min(tokens, useful if "byte_budget" in settings.auto else tokens_per_step)
-    bytes_ = settings.byte_budget
     if "byte_budget" in settings.auto:
-        if memory.checkpointed == 0:
-            raise ValueError(
-                "byte_budget: 'auto' saves nothing without checkpointing; call "
-                "model.gradient_checkpointing_enable({'use_reentrant': False}) before nsp.PlannedSteps, or "
-                "give 0"
-            )
-        rows = _largest(lambda n: most_bytes(memory, _counts(context, tokens, n)) <= capacity, tokens)
-        bytes_ = rows * saved_row_bytes(settings.shape)
-    return Budgets(tokens, bytes_)
+        saved = _most_saved(context, memory, capacity, tokens)
+    return Budgets(tokens, saved)
+
+
+def _most_tokens(context: Context, memory: StepMemory, capacity: int) -> int:
+    """Of a rank, as much of them saved as the byte budget has."""
+    saved = context.settings.byte_budget // saved_row_bytes(context.settings.shape)
+    most = _largest(
+        lambda n: most_bytes(memory, _counts(context, n, min(n, saved))) <= capacity, MOST_TOKENS
+    )
+    if most == 0:
+        raise ValueError(_too_small(memory, context, capacity))
+    return most
+
+
+def _most_saved(context: Context, memory: StepMemory, capacity: int, tokens: int) -> int:
+    """Bytes of a layer, beside so many tokens: at most all of them."""
+    if memory.checkpointed == 0:
+        raise ValueError(
+            "byte_budget: 'auto' saves nothing without checkpointing; call "
+            "model.gradient_checkpointing_enable({'use_reentrant': False}) before nsp.PlannedSteps, or give 0"
+        )
+    rows = _largest(lambda n: most_bytes(memory, _counts(context, tokens, n)) <= capacity, tokens)
+    return rows * saved_row_bytes(context.settings.shape)
 
 
 def check_fits(memory: StepMemory, capacity: int, step: int, plan: Plan) -> None:
@@ -156,18 +123,6 @@ def _counts(context: Context, tokens: int, saved: int) -> tuple[int, ...]:
         "saved": saved,
     }
     return tuple(counts.get(name, 0) for name in COUNTS)
-
-
-def _buffers(context: Context, value_bytes: int) -> Buffers:
-    workspace, exchange, arena = memory_bound(context, PROBE, value_bytes)
-    nccl = context.device.type == "cuda" and dist.get_backend(context.group) == "nccl"
-    return Buffers(
-        workspace=-(-workspace // PROBE),
-        exchange=-(-exchange // PROBE),
-        arena=-(-arena // PROBE),
-        libraries=LIBRARIES if context.device.type == "cuda" else 0,
-        communicators=NCCL_BYTES if nccl and context.world_size > 1 else 0,  # FSDP's; ours was there
-    )
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:

@@ -19,11 +19,11 @@ import torch.distributed as dist
 from nsp import failure
 from nsp._native import execution
 from nsp.agreement import Agreement, Entry
-from nsp.budgets import step_memory
+from nsp.footprint import step_memory
 from nsp.memory import memory_bound
 from nsp.planning import Plan
 from nsp.settings import Settings, check_settings, make_settings
-from nsp.step_memory import StepMemory
+from nsp.step_moments import StepMemory
 from nsp.transport import choose, wanted
 
 _names = count()

@@ -8,12 +8,13 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from nsp.budgets import step_memory
 from nsp.context import Context
+from nsp.footprint import step_memory
 from nsp.model_bytes import resident_bytes
 from nsp.planning import Plan
+from nsp.sharding import decoder_layers
 from nsp.sizes import format_bytes
-from nsp.step_memory import Peak, plan_peak
+from nsp.step_memory import OUTSIDE, Peak, plan_peak
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class PeakReport:
     kinds: dict[str, int]
     measured_state: int | None
     measured_saved: int  # attention output in the stash, most at once
+    upper_bound: bool  # layers are compiled: they hold less than the eager ones that are counted
 
     def line(self) -> dict[str, Any]:
         """For JSON; `ratio`: predicted over measured."""
@@ -39,12 +41,12 @@ class PeakReport:
         return {**vars(self), "ratio": ratio}
 
     def __str__(self) -> str:
-        found = "not measured on cpu"
+        found, most = "not measured on cpu", "at most " if self.upper_bound else ""
         if self.measured:
             found = f"measured {format_bytes(self.measured)} ({self.predicted / self.measured - 1:+.1%})"
         parts = ", ".join(f"{kind} {format_bytes(count)}" for kind, count in self.kinds.items() if count)
         return (
-            f"peak memory of rank {self.rank}: predicted {format_bytes(self.predicted)}, {found}; "
+            f"peak memory of rank {self.rank}: predicted {most}{format_bytes(self.predicted)}, {found}; "
             f"at {self.moment}: {parts}"
         )
 
@@ -54,6 +56,7 @@ class PeakWatch:
 
     def __init__(self, context: Context, model: Any) -> None:
         self.context, self.memory = context, step_memory(context, model)
+        self._compiled = any("forward" in vars(layer) for layer in decoder_layers(model))
         self._peak: Peak | None = None
         self._measured_saved = self._state = self._others = 0
         if self._cuda:
@@ -79,9 +82,10 @@ class PeakWatch:
         if self._cuda:
             measured = torch.cuda.max_memory_allocated(self.context.device) - self._others
         if self._peak is not None:
+            kinds = {name: count for name, count in self._peak.kinds.items() if name not in OUTSIDE}
             mine = PeakReport(
-                self.context.rank, self._peak.allocated, measured, self._peak.moment, dict(self._peak.kinds),
-                self._state if self._cuda else None, self._measured_saved,
+                self.context.rank, self._peak.allocated, measured, self._peak.moment, kinds,
+                self._state if self._cuda else None, self._measured_saved, self._compiled,
             )  # fmt: skip
         found: list[PeakReport | None] = [None] * self.context.world_size
         dist.all_gather_object(found, mine, group=self.context.group)

@@ -15,7 +15,8 @@ import torch  # noqa: E402  not everywhere
 from allocations import Allocations  # noqa: E402
 from nsp._native import core  # noqa: E402
 from nsp.row_plan import RowPlan  # noqa: E402
-from nsp.step_memory import COUNTS, step_peak  # noqa: E402
+from nsp.step_memory import step_peak  # noqa: E402
+from nsp.step_moments import COUNTS  # noqa: E402
 from single_rank import one_rank  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 

@@ -16,9 +16,9 @@ import torch
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from nsp.budgets import measured_capacity
 from nsp.checkpointing import insert_stashes
 from nsp.context import Context
+from nsp.footprint import measured_capacity
 from nsp.integrations.config_check import check_config, layer_window, model_shape
 from nsp.loss import linear_cross_entropy
 from nsp.row_plan import RowPlan
