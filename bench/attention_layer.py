@@ -5,11 +5,12 @@
 
 The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU
 in leaf sequences of 4K to 512; 32 query and 4 KV heads, head_dim 128, bf16. Each transport has a context of
-its own and runs with all leaves before the level, and with a part before and the rest behind it. "alone"
-launches the same kernels on each level's heads and moves nothing. Rounds run all in turns between device
-events; the slowest rank counts; medians of the paired ratio. Host: microseconds that a call keeps the host
-busy, with the queue full; "exchanges" is torch's all_to_all_single alone, as many and as large as the
-level's.
+its own and runs with all leaves before the level, with a part before and the rest behind it, and so with the
+level in two waves, its short sequences first. "alone" launches the kernels of one wave (the level, all
+leaves) on each level's heads and moves nothing; "alone, two waves" those of the last (leaves, short, long,
+leaves). Rounds run all in turns between device events; the slowest rank counts; medians of the paired ratio.
+Host: microseconds that a call keeps the host busy, with the queue full; "exchanges" is torch's
+all_to_all_single alone, as many and as large as those of the whole level.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import json
 import os
 import statistics
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -42,43 +44,61 @@ def rows(tokens: int, heads: int) -> torch.Tensor:
 
 
 LEAVES = [4096, 2048, 1024, 512, 512]  # of each GPU
-PLACES = {
-    "": [],
-    ", leaves around": [1],
-}  # all leaves before the level's attention; or 4K, and the rest behind it
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How the same placements are scheduled."""
+
+    leaf_first: int = 0  # leaves before the level's attention, the rest behind it; 0: all before it
+    waves: bool = False  # the level's sequences of 4K x N tokens as a wave of their own
+
+
+VARIANTS = {
+    "": Variant(),
+    ", leaves around": Variant(leaf_first=1),
+    ", leaves around, two waves": Variant(leaf_first=1, waves=True),
+}
 
 
 class Alone:
-    """The kernels of a rank's levels on data that lies ready."""
+    """The launches of a rank, (lengths, degree) each, on data that lies ready."""
 
-    def __init__(self, world: int) -> None:
+    def __init__(self, launches: list[tuple[list[int], int]]) -> None:
         self.kernel = execution().Kernel(execution().default_kernel("cuda"))
-        long = [16384 * world] + [4096 * world] * world
-        self.levels = []
-        for lengths, degree in [(long, world), (LEAVES, 1)]:
+        self.launches = []
+        for lengths, degree in launches:
             heads, kv_heads = HEADS // degree, max(1, KV_HEADS // degree)
             tensors = [rows(sum(lengths), h) for h in (heads, kv_heads, kv_heads, heads)]
-            self.levels.append((*tensors, execution().Ragged(lengths)))
+            self.launches.append((*tensors, execution().Ragged(lengths)))
         self.kept: list = []
 
     def forward(self) -> None:
-        self.kept = [self.kernel.forward(q, k, v, s, SCALE, 0) for q, k, v, _, s in self.levels]
+        self.kept = [self.kernel.forward(q, k, v, s, SCALE, 0) for q, k, v, _, s in self.launches]
 
     def backward(self) -> None:
-        for (q, k, v, dout, s), (out, lse) in zip(self.levels, self.kept, strict=True):
+        for (q, k, v, dout, s), (out, lse) in zip(self.launches, self.kept, strict=True):
             self.kernel.backward(q, k, v, out, lse, dout, s, SCALE, 0)
+
+
+def alone(world: int) -> dict[str, Alone]:
+    long, short = [16384 * world], [4096 * world] * world
+    return {
+        "alone": Alone([(long + short, world), (LEAVES, 1)]),
+        "alone, two waves": Alone([(LEAVES[:1], 1), (short, world), (long, world), (LEAVES[1:], 1)]),
+    }
 
 
 class Nested:
     """The executor on the whole mix."""
 
-    def __init__(self, context: nsp.Context, world: int, leaf_first: list[int]) -> None:
+    def __init__(self, context: nsp.Context, world: int, variant: Variant) -> None:
         lengths = [(16384 * world, 0, world)] + [(4096 * world, 0, world)] * world
         lengths += [(tokens, rank, 1) for rank in range(world) for tokens in LEAVES]
         placements = [(i, *rest) for i, rest in enumerate(lengths)]
-        plan = core().make_plan(
-            world, world, world, 0, [placements], "given", [n * world for n in [leaf_first] if n]
-        )
+        leaf_first = [[variant.leaf_first] * world] if variant.leaf_first else []
+        cuts = [[(world, 4096 * world)]] if variant.waves else []
+        plan = core().make_plan(world, world, world, 0, [placements], "given", leaf_first, cuts)
         self.schedule = context.schedule(plan)
         tokens = self.schedule.tokens(0)
         self.q, self.k, self.v = (rows(tokens, h).requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS))
@@ -164,12 +184,13 @@ def main() -> None:
     dist.init_process_group("cpu:gloo,cuda:nccl")
     contexts = {name: make_context(name, world) for name in options.transports.split(",")}
     nested = {
-        name + place: Nested(context, world, leaf_first)
+        name + how: Nested(context, world, variant)
         for name, context in contexts.items()
-        for place, leaf_first in PLACES.items()
+        for how, variant in VARIANTS.items()
     }
     context = next(iter(contexts.values()))
-    passes = {**nested, "alone": Alone(world)}
+    kernels = alone(world)
+    passes = {**nested, **kernels}
     exchanges = Exchanges(context, world)
     for one in passes.values():
         one.forward()
@@ -178,10 +199,12 @@ def main() -> None:
         runs = {name: getattr(one, direction) for name, one in passes.items()}
         times = paired(runs, options.rounds)
         line = {"direction": direction, "gpus": world, "kernel": context.kernel}
-        line["over_alone"] = {
-            name: statistics.median(a / b for a, b in zip(times[name], times["alone"], strict=True))
-            for name in nested
-        }
+        for over in kernels:
+            line[f"over_{over}".replace(", ", "_").replace(" ", "_")] = {
+                name: statistics.median(a / b for a, b in zip(times[name], times[over], strict=True))
+                for name in passes
+                if name != over
+            }
         line["ms"] = {name: statistics.median(values) for name, values in times.items()}
         runs["exchanges"] = getattr(exchanges, direction)
         line["host_us"] = {name: 1e6 * host_seconds(run) for name, run in runs.items()}

@@ -4,11 +4,12 @@
 // Of 2r chunks of c tokens, index i owns chunks i and 2r - 1 - i: whatever i, its queries see
 // (2r - 1) c keys of earlier chunks and their own two chunks. Costs are those of index 0.
 //   gather  K and V of the node once, forward; one launch of both chunks, bottom-right masks.
-//           Backward: their own chunks (causal) and the earlier keys (no mask) in two launches;
-//           dK and dV rows of both chunks are added up, sent to their owners and added up there.
+//           Backward: K and V again; their own chunks (causal) and the earlier keys (no mask) in
+//           two launches, whose dQ are added up; dK and dV rows of both chunks are added up, sent
+//           to their owners and added up there.
 //   ring    r launches of 2c^2 pairs: its own tokens, causal; then 2c queries x c keys or c x 2c.
 //           K and V travel r - 1 hops beside the launches; outputs are merged. Backward: so do dK
-//           and dV in fp32, one hop behind and a last one home.
+//           and dV, each hop's home during the next, the last one's exposed.
 //   usp     ulysses over the u ranks of a host around either; each distinct KV head crosses between
 //           hosts once, shared among the u ranks, and is copied inside the host where u > KV heads.
 #include <algorithm>
@@ -19,8 +20,6 @@
 
 namespace nsp {
 namespace {
-
-constexpr std::int64_t kBytesInFp32 = 4;
 
 bool streams(Backend backend) {
   return backend == Backend::kRing || backend == Backend::kUspRing;
@@ -109,7 +108,7 @@ void CostModel::add_gather(std::int64_t tokens, const Way& way, SequenceCost& co
   const std::int64_t kv_heads = std::max<std::int64_t>(1, copies / inner);
   const std::int64_t c = chunk(tokens, way);
   const Passes kv = kv_seconds(tokens, way, {shape_.bytes_per_value, shape_.bytes_per_value});
-  cost.prologue.forward += kv.forward;
+  cost.prologue += kv;
   cost.epilogue.backward += kv.backward;
   cost.compute = {.forward = forward_.work(bottom_right_chunks(tokens, c), tokens, heads, kv_heads),
                   .backward = backward_.work(split_chunks(tokens, c), tokens, heads, kv_heads)};
@@ -117,7 +116,9 @@ void CostModel::add_gather(std::int64_t tokens, const Way& way, SequenceCost& co
   // shorter side either way.
   cost.path.backward = backward_.path(c, heads > kv_heads);
   const Wide rows = 2 * wide(tokens);  // both chunks' on this rank, all ranks' at the owner
-  cost.merge.backward = merge_seconds(rows * wide(2 * copies * shape_.head_dim) / wide(inner));
+  const Wide queries = wide(tokens) * wide(heads * shape_.head_dim) / wide(ring_size(way));
+  cost.merge.backward =
+      merge_seconds(queries + rows * wide(2 * copies * shape_.head_dim) / wide(inner));
 }
 
 void CostModel::add_ring(std::int64_t tokens, const Way& way, SequenceCost& cost) const {
@@ -127,9 +128,9 @@ void CostModel::add_ring(std::int64_t tokens, const Way& way, SequenceCost& cost
   const std::int64_t copies = kv_copies_[level(way.ulysses_degree)];
   const std::int64_t kv_heads = std::max<std::int64_t>(1, copies / inner);
   const std::int64_t c = chunk(tokens, way);
-  const std::int64_t wire = std::max(kBytesInFp32, shape_.bytes_per_value);
-  const Passes gradients = kv_seconds(tokens, way, {0, wire});
-  cost.streamed = kv_seconds(tokens, way, {shape_.bytes_per_value, shape_.bytes_per_value + wire});
+  const std::int64_t bytes = shape_.bytes_per_value;
+  const Passes gradients = kv_seconds(tokens, way, {0, bytes});
+  cost.streamed = kv_seconds(tokens, way, {bytes, 2 * bytes});
   cost.epilogue.backward += (gradients.backward + ring - 2) / (ring - 1);
   const Blocks steps = ring_steps(c, ring);
   cost.compute = {.forward = forward_.work(steps, 2 * c, heads, kv_heads),
@@ -159,7 +160,7 @@ WayFixed CostModel::way_fixed(const Way& way) const {
     fixed.hop = {.forward = (ring - 1) * hop, .backward = (ring - 1) * hop};
   } else {
     fixed.launches = {.forward = 1, .backward = 2};
-    fixed.prologue.forward += hop;
+    fixed.prologue += Passes{hop, hop};
   }
   return fixed;
 }

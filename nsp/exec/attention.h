@@ -17,7 +17,7 @@ namespace nsp {
 //
 // Every rank of the world calls it for the same plan and round, and runs backward equally often:
 // each call issues the same exchanges on all ranks, those of exchanges_of (nsp/plan/exchanges.h)
-// for each (level, backend) that any rank uses, whatever the rank's own rows. Throws BadInput
+// for each (level, backend, wave) that any rank uses, whatever the rank's own rows. Throws BadInput
 // before any exchange when shapes, types or devices do not fit, Error when an exchange fails.
 // Backward returns dq, dk and dv always and refuses create_graph=True (no second derivative).
 //

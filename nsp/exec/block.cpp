@@ -3,33 +3,48 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "nsp/plan/layout.h"
+#include "nsp/plan/wave.h"
 
 namespace nsp {
 namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-std::int64_t rows_before(const std::vector<Segment>& row, const Way& way) {
+// Placements that share a block on a node: one way and wave.
+struct Key {
+  const Round& round;
+  Way way;
+  Wave wave = Wave::kLong;
+
+  // By (level, backend, wave), in row order.
+  auto place() const { return std::tuple(-way.degree, way.backend, wave); }
+  auto place(const Placement& p) const {
+    return std::tuple(-p.node.degree, p.backend, wave_of(p, round.schedule.cuts));
+  }
+};
+
+std::int64_t rows_before(const std::vector<Segment>& row, const Key& key) {
   std::int64_t rows = 0;
   for (const Segment& segment : row) {
-    const bool before = segment.degree > way.degree ||
-                        (segment.degree == way.degree && segment.backend < way.backend);
+    const bool before =
+        !segment.dummy() &&
+        key.place(key.round.placements[static_cast<std::size_t>(segment.placement)]) < key.place();
     rows += before ? segment.tokens() : 0;
   }
   return rows;
 }
 
 // In row order.
-std::vector<Placement> placements_of(const Round& round,
+std::vector<Placement> placements_of(const Key& key,
                                      const std::vector<std::int32_t>& order,
-                                     const Node& node,
-                                     Backend backend) {
+                                     const Node& node) {
   std::vector<Placement> placements;
   for (const std::int32_t index : order) {
-    const Placement& placement = round.placements[static_cast<std::size_t>(index)];
-    if (placement.node == node && placement.backend == backend) {
+    const Placement& placement = key.round.placements[static_cast<std::size_t>(index)];
+    if (placement.node == node && key.place(placement) == key.place()) {
       placements.push_back(placement);
     }
   }
@@ -91,9 +106,10 @@ void order_rows(const std::vector<Counts>& pieces, Block& block) {
   }
 }
 
-LevelRows level_rows(const Round& round, const std::vector<std::int32_t>& order, const Way& way) {
+LevelRows level_rows(const Key& key, const std::vector<std::int32_t>& order) {
+  const Way& way = key.way;
   std::set<std::int32_t> firsts;
-  for (const Placement& placement : round.placements) {
+  for (const Placement& placement : key.round.placements) {
     if (way_of(placement) == way) {
       firsts.insert(placement.node.first_rank);
     }
@@ -102,7 +118,7 @@ LevelRows level_rows(const Round& round, const std::vector<std::int32_t>& order,
   for (const std::int32_t first : firsts) {
     Block block{.degree = way.degree, .inner = way.degree};
     const Node node{first, way.degree};
-    count_rows(rank_pieces(placements_of(round, order, node, way.backend), 0, way.degree), block);
+    count_rows(rank_pieces(placements_of(key, order, node), 0, way.degree), block);
     const Counts& rows = block.rank_tokens;
     const std::int64_t all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
     level.most = std::max(level.most, std::ranges::max(rows));
@@ -111,8 +127,9 @@ LevelRows level_rows(const Round& round, const std::vector<std::int32_t>& order,
   return level;
 }
 
-Block make_leaf(const std::vector<Segment>& row, std::int32_t rank) {
-  Block block{.first_rank = rank, .rank = rank, .begin = rows_before(row, head_split(1))};
+Block make_leaf(const Round& round, const std::vector<Segment>& row, std::int32_t rank) {
+  const Key key{.round = round, .way = head_split(1)};
+  Block block{.first_rank = rank, .rank = rank, .begin = rows_before(row, key)};
   for (const Segment& segment : row) {
     if (segment.degree == 1) {
       block.lengths.push_back(segment.tokens());
@@ -123,21 +140,22 @@ Block make_leaf(const std::vector<Segment>& row, std::int32_t rank) {
   return block;
 }
 
-Block make_block(const Round& round,
+Block make_block(const Key& key,
                  const std::vector<std::int32_t>& order,
                  const std::vector<Segment>& row,
-                 std::int32_t rank,
-                 const Way& way) {
+                 std::int32_t rank) {
+  const Way& way = key.way;
   const Node node = node_of(rank, way.degree);
   const std::int32_t i = rank - node.first_rank;
-  const std::vector<Placement> placements = placements_of(round, order, node, way.backend);
+  const std::vector<Placement> placements = placements_of(key, order, node);
   Block block{.degree = way.degree,
               .level_degree = way.degree,
               .backend = way.backend,
+              .wave = key.wave,
               .inner = way.ulysses_degree,
               .first_rank = node.first_rank,
               .rank = rank,
-              .begin = rows_before(row, way)};
+              .begin = rows_before(row, key)};
   for (const Placement& placement : placements) {
     block.lengths.push_back(placement.tokens);
     block.tokens += tokens_of(placement, i);
@@ -148,7 +166,7 @@ Block make_block(const Round& round,
     order_rows(pieces, block);
   }
   if (way == head_split(way.degree)) {
-    block.level = level_rows(round, order, way);
+    block.level = level_rows(key, order);
   }
   if (ring_size(way) > 1) {
     block.pieces = zigzag_pieces(placements, ring_size(way));
@@ -165,9 +183,11 @@ std::vector<Block> make_blocks(const Round& round,
   const std::vector<Segment> row = rank_row(round, rank);
   std::vector<Block> blocks;
   for (const Way& way : ways) {
-    blocks.push_back(make_block(round, order, row, rank, way));
+    for (const Wave wave : waves_of(way, round)) {
+      blocks.push_back(make_block({.round = round, .way = way, .wave = wave}, order, row, rank));
+    }
   }
-  blocks.push_back(make_leaf(row, rank));
+  blocks.push_back(make_leaf(round, row, rank));
   return blocks;
 }
 
@@ -176,6 +196,7 @@ Block inner_block(const Block& usp) {
   Block block{.degree = usp.inner,
               .level_degree = usp.level_degree,
               .backend = Backend::kUlysses,
+              .wave = usp.wave,
               .inner = usp.inner,
               .first_rank = usp.first_rank + index * usp.inner,
               .rank = usp.rank,

@@ -1,5 +1,5 @@
-// What one rank holds and exchanges at one level of a round by one backend: plain numbers, no
-// tensors.
+// What one rank holds and exchanges at one level of a round, or in one of its waves, by one
+// backend: plain numbers, no tensors.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace nsp {
 
-// Of all ranks of a level, equal on all: most rows of a rank, and most rows of a node that lie on
-// other ranks than one of its own.
+// Of all ranks of a wave of a level, equal on all: most rows of a rank, and most rows of a node
+// that lie on other ranks than one of its own.
 struct LevelRows {
   std::int64_t most = 0;
   std::int64_t most_elsewhere = 0;
@@ -20,12 +20,13 @@ struct LevelRows {
   bool operator==(const LevelRows&) const = default;
 };
 
-// The rank's rows of one (level, backend). Rows that are exchanged for heads arrive ordered by
-// (source rank, sequence); attention needs them by (sequence, position).
+// The rank's rows of one (level, backend, wave). Rows that are exchanged for heads arrive ordered
+// by (source rank, sequence); attention needs them by (sequence, position).
 struct Block {
   std::int32_t degree = 1;
   std::int32_t level_degree = 1;  // of the tree's level: the degree, or more inside usp
   Backend backend = Backend::kLocal;
+  Wave wave = Wave::kLong;      // all of a level that is not cut
   std::int32_t inner = 1;       // ranks that exchange rows for heads: ulysses, usp
   std::int32_t first_rank = 0;  // of the rank's node
   std::int32_t rank = 0;
@@ -40,9 +41,9 @@ struct Block {
   LevelRows level{};
 };
 
-// A block for each of `ways` (all above degree 1, root to leaf, then by backend), then the leaf's
-// (with the dummy token of a rank that has no other; to_sequences empty). A node without sequences
-// has a block without rows.
+// A block for each wave of each of `ways` (all above degree 1, root to leaf, then by backend), the
+// short wave before the long one, then the leaf's (with the dummy token of a rank that has no
+// other; to_sequences empty). A node without sequences has a block without rows.
 std::vector<Block> make_blocks(const Round& round, std::int32_t rank, const std::vector<Way>& ways);
 
 // The block of ulysses among usp's inner ranks: the rows of the rank's ring index.

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "nsp/plan/wave.h"
 #include "nsp/plan/way.h"
 
 namespace nsp {
@@ -49,6 +50,7 @@ class Cutter {
     return {.degree = block_.degree,
             .level_degree = block_.level_degree,
             .backend = block_.backend,
+            .wave = block_.wave,
             .inner = block_.inner,
             .first_rank = block_.first_rank,
             .rank = block_.rank,
@@ -110,7 +112,8 @@ Parts cut_by_marks(const Block& block,
   Parts parts;
   std::int64_t save_qkv = 0, save = 0;  // sequences of the node
   for (const Placement& placement : round.placements) {
-    if (placement.node.degree != block.degree || placement.backend != backend) {
+    if (placement.node.degree != block.degree || placement.backend != backend ||
+        wave_of(placement, round.schedule.cuts) != block.wave) {
       continue;
     }
     const Mark mark = part_of(placement);

@@ -14,7 +14,8 @@ struct Parts {
   Block save_qkv;  // none of a leaf: its q, k and v are the layer's own
   Block save;
   Block rest;  // recomputed; holds the dummy token
-  // Of the whole level, over all ranks and nodes: they decide which exchanges every rank issues.
+  // Of the level's whole wave, over all ranks and nodes: they decide which exchanges every rank
+  // issues.
   bool any_saved = false;
   bool any_rest = false;
 

@@ -29,22 +29,26 @@ Plan read_plan(const World& world, std::string_view plan_json) {
 }
 
 Step make_step(Phase phase, const Block& block, std::size_t index) {
-  const std::string range =
-      fmt::format("nsp d{} {} {}", block.degree, name(block.backend), name(phase));
+  const std::string range = fmt::format("nsp d{} {}{} {}",
+                                        block.degree,
+                                        name(block.backend),
+                                        block.wave == Wave::kShort ? " short" : "",
+                                        name(phase));
   return {.phase = phase,
           .block = index,
           .forward_range = range + " fwd",
           .backward_range = range + " bwd"};
 }
 
-// A phase of a level is that of each of its blocks in turn.
+// A phase of a wave is that of each of its blocks in turn.
 std::vector<Step> make_steps(const std::vector<Issue>& order,
                              const std::vector<std::shared_ptr<LevelBackend>>& blocks) {
   std::vector<Step> steps;
   for (const Issue& issue : order) {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      if (blocks[i]->block().degree == issue.degree) {
-        steps.push_back(make_step(issue.phase, blocks[i]->block(), i));
+      const Block& block = blocks[i]->block();
+      if (block.degree == issue.degree && block.wave == issue.wave) {
+        steps.push_back(make_step(issue.phase, block, i));
       }
     }
   }

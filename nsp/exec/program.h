@@ -54,7 +54,8 @@ static_assert(stage_of(Phase::kEpilogue) == Stage::kEpilogue);
 struct Step {
   Phase phase = Phase::kCompute;
   std::size_t block = 0;
-  // What a profiler shows: "nsp d4 ulysses prologue fwd".
+  // What a profiler shows: "nsp d4 ulysses prologue fwd"; "nsp d4 ulysses short prologue fwd" of
+  // the short wave of a level that is cut.
   std::string forward_range{};
   std::string backward_range{};
 };
@@ -62,8 +63,8 @@ struct Step {
 struct ProgramRound {
   std::int64_t tokens = 0;          // rows of this rank, dummy token included
   std::int64_t longest_zigzag = 0;  // sequence of gather, ring or usp on any rank: their windows
-  // Exchanged levels root to leaf, each by backend, then the leaf, then the part of it that runs
-  // first, if any.
+  // Exchanged levels root to leaf, each by backend, of that the short wave before the long one;
+  // then the leaf, then the part of it that runs first, if any.
   std::vector<std::shared_ptr<LevelBackend>> blocks{};
   std::vector<Step> steps{};  // equal on all ranks but for the first leaf part
 

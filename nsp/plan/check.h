@@ -14,8 +14,8 @@ namespace nsp {
 // - aligned nodes inside the world, degree <= sp_max; local exactly when degree is 1
 // - tokens >= 1, their sum is num_tokens; truncated sequences agree with `dropped`
 // - token budget kept on every rank of every round (unless feasible is false: then it says so)
-// - the issue order runs each level's phases once; sends match receives; the hash is that of the
-// content
+// - the issue order runs the phases of each level, or of each of its waves, once; no cut leaves a
+// wave empty; sends match receives; the hash is that of the content
 std::vector<std::string> find_violations(const Plan& plan);
 
 // Throws BadInput with the first violation.

@@ -6,6 +6,7 @@
 #include "nsp/plan/issue_order.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/plan_json.h"
+#include "nsp/plan/wave.h"
 
 namespace nsp {
 namespace {
@@ -19,9 +20,11 @@ std::string in_round(std::size_t round) {
 void check_schedule(const Plan& plan, std::size_t r, Violations& out) {
   const Round& round = plan.rounds[r];
   const std::string where = in_round(r) + ", schedule: ";
-  const std::string fault = find_order_fault(round, round.schedule.order);
-  if (!fault.empty()) {
-    out.push_back(where + fault);
+  for (const std::string& fault :
+       {find_cut_fault(round), find_order_fault(round, round.schedule.order)}) {
+    if (!fault.empty()) {
+      out.push_back(where + fault);
+    }
   }
   std::vector<std::int32_t> degrees;
   for (const LevelTransport& level : round.schedule.transports) {
@@ -52,8 +55,9 @@ void check_schedule(const Plan& plan, std::size_t r, Violations& out) {
   }
 }
 
-// All ranks issue the same exchanges: the order is one, check_schedule holds it to the levels used,
-// and how many a level issues follows from its ways (exchanges.h), of which each backend has one.
+// All ranks issue the same exchanges: the order is one, check_schedule holds it to the waves of the
+// levels used, which follow from lengths, and how many a wave issues follows from its ways
+// (exchanges.h), of which each backend has one.
 // In each, what a member sends and what its peers expect are pieces of the same cut, chosen by one
 // rule (needs_upper): both agree when the pieces of every placement join without gap or overlap.
 void check_exchanges(const Plan& plan, std::size_t r, Violations& out) {

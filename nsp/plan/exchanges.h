@@ -27,13 +27,14 @@ struct ExchangeCount {
   bool operator==(const ExchangeCount&) const = default;
 };
 
-// Of one layer's pass over a (level, backend). `copies`: inner ranks of usp that work on the same
-// KV head. Above 1 its keys and values cross once for all of them, and are passed on among them by
-// an exchange of their own.
+// Of one layer's pass over a (level, backend, wave). `copies`: inner ranks of usp that work on the
+// same KV head. Above 1 its keys and values cross once for all of them, and are passed on among
+// them by an exchange of their own.
 ExchangeCount exchanges_of(const Way& way, std::int64_t copies = 1);
 
 // The ways above degree 1 of a round: root to leaf, then by backend. One way is one block of a
-// rank's row and issues its exchanges once.
+// rank's row and issues its exchanges once; one for each of its waves (wave.h) where its level is
+// cut.
 std::vector<Way> exchanged_ways(const Round& round);
 
 }  // namespace nsp

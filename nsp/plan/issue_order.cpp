@@ -4,18 +4,29 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <string_view>
+#include <utility>
+
+#include "nsp/plan/plan_json.h"
+#include "nsp/plan/wave.h"
 
 namespace nsp {
 namespace {
 
-std::string_view phase_name(Phase phase) {
-  constexpr std::string_view kNames[] = {"prologue", "compute", "epilogue"};
-  return kNames[static_cast<std::size_t>(phase)];
+// A wave's place in the order of levels: leaves last.
+struct RootToLeaf {
+  bool operator()(const LevelWave& a, const LevelWave& b) const {
+    return std::pair(b.degree, b.wave) < std::pair(a.degree, a.wave);
+  }
+};
+
+std::string text(Phase phase, const LevelWave& level) {
+  return text_of({.phase = phase, .degree = level.degree, .wave = level.wave});
 }
 
-std::string text(const Issue& issue) {
-  return std::string(phase_name(issue.phase)) + ":" + std::to_string(issue.degree);
+std::string unknown(const Issue& issue) {
+  const std::string degree = std::to_string(issue.degree);
+  return text_of(issue) + " is issued, but no placement has degree " + degree +
+         (issue.wave == Wave::kShort ? " and is short under a cut of it" : "");
 }
 
 }  // namespace
@@ -31,20 +42,21 @@ std::vector<std::int32_t> exchanged_degrees(const Round& round) {
 }
 
 std::vector<Issue> default_order(const Round& round) {
-  const std::vector<std::int32_t> degrees = exchanged_degrees(round);
+  const std::vector<LevelWave> waves = exchanged_waves(round);
   std::vector<Issue> order;
-  for (const std::int32_t degree : degrees) {
-    order.push_back({Phase::kPrologue, degree});
+  for (const auto& [degree, wave] : waves) {
+    order.push_back({Phase::kPrologue, degree, wave});
   }
   order.push_back({Phase::kCompute, 1});
-  for (const std::int32_t degree : degrees) {
-    order.push_back({Phase::kCompute, degree});
-    order.push_back({Phase::kEpilogue, degree});
+  for (const auto& [degree, wave] : waves) {
+    order.push_back({Phase::kCompute, degree, wave});
+    order.push_back({Phase::kEpilogue, degree, wave});
   }
   return order;
 }
 
 void set_default_schedule(Round& round, std::int32_t world) {
+  round.schedule.cuts.clear();
   round.schedule.order = default_order(round);
   round.schedule.leaf_first.assign(static_cast<std::size_t>(world), 0);
   round.schedule.transports.clear();
@@ -53,29 +65,29 @@ void set_default_schedule(Round& round, std::int32_t world) {
   }
 }
 
-// Each level is a small automaton: the next phase it expects. Leaves (degree 1) expect one compute.
+// Each wave of a level is a small automaton: the next phase it expects. Leaves (degree 1) expect
+// one compute.
 std::string find_order_fault(const Round& round, const std::vector<Issue>& order) {
-  std::map<std::int32_t, std::vector<Phase>> expected;  // reversed: the next phase is at the back
-  expected[1] = {Phase::kCompute};
-  for (const std::int32_t degree : exchanged_degrees(round)) {
-    expected[degree] = {Phase::kEpilogue, Phase::kCompute, Phase::kPrologue};
+  std::map<LevelWave, std::vector<Phase>, RootToLeaf> expected;  // the next phase is at the back
+  expected[{}] = {Phase::kCompute};
+  for (const LevelWave& level : exchanged_waves(round)) {
+    expected[level] = {Phase::kEpilogue, Phase::kCompute, Phase::kPrologue};
   }
   for (const Issue& issue : order) {
-    const auto it = expected.find(issue.degree);
+    const auto it = expected.find(level_of(issue));
     if (it == expected.end()) {
-      return text(issue) + " is issued, but no placement has degree " +
-             std::to_string(issue.degree);
+      return unknown(issue);
     }
     if (it->second.empty() || it->second.back() != issue.phase) {
-      return text(issue) + " is issued " +
+      return text_of(issue) + " is issued " +
              (it->second.empty() ? "after the level is done"
-                                 : "where " + text({it->second.back(), issue.degree}) + " is due");
+                                 : "where " + text(it->second.back(), it->first) + " is due");
     }
     it->second.pop_back();
   }
-  for (const auto& [degree, left] : expected) {
+  for (const auto& [level, left] : expected) {
     if (!left.empty()) {
-      return text({left.back(), degree}) + " is never issued";
+      return text(left.back(), level) + " is never issued";
     }
   }
   return "";

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "nsp/plan/wave.h"
 #include "nsp/plan/way.h"
 
 namespace nsp {
@@ -71,7 +72,9 @@ std::vector<std::int32_t> row_order(const Round& round) {
   std::iota(order.begin(), order.end(), 0);
   const auto key = [&](std::int32_t index) {
     const Placement& p = round.placements[static_cast<std::size_t>(index)];
-    return std::tuple(-p.node.degree, p.backend, -static_cast<int>(p.mark), -p.tokens, p.sequence);
+    const Wave wave = wave_of(p, round.schedule.cuts);
+    return std::tuple(
+        -p.node.degree, p.backend, wave, -static_cast<int>(p.mark), -p.tokens, p.sequence);
   };
   std::ranges::stable_sort(order, {}, key);
   return order;

@@ -6,9 +6,9 @@
 // n = degree pieces, rank i of the node owns piece i. The others cut zigzag, n = 2r for a ring or
 // gather of r: ring index i owns pieces i and 2r - 1 - i, so that causal work is even; usp cuts
 // each piece again over its u inner ranks (rank = ring index x u + inner index). A rank's row of
-// tokens is ordered by level from root to leaf, then by backend, then by mark (save_qkv, save,
-// recompute), then longest sequence first (ties by index), then by token: each (level, backend) is
-// one block, and so is what it saves.
+// tokens is ordered by level from root to leaf, then by backend, then by wave (long, short:
+// wave.h), then by mark (save_qkv, save, recompute), then longest sequence first (ties by index),
+// then by token: each (level, backend, wave) is one block, and so is what it saves.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ std::vector<Segment> pieces_of(const Placement& placement, std::int32_t i);
 // Their tokens.
 std::int64_t tokens_of(const Placement& placement, std::int32_t i);
 
-// Placements in row order: root to leaf, backend, mark, longest first, index.
+// Placements in row order: root to leaf, backend, wave, mark, longest first, index.
 std::vector<std::int32_t> row_order(const Round& round);
 
 // Of each placement, whether it runs before everything else on the compute queue: of a rank's leaf

@@ -33,7 +33,7 @@ Placement place(std::int64_t sequence,
                 std::int32_t first_rank,
                 const Way& way);
 
-// Sets order and leaf_first of the index-th round, which has its placements and the default
+// Sets cuts, order and leaf_first of the index-th round, which has its placements and the default
 // schedule.
 using ScheduleRule = std::function<void(Round&, std::size_t index)>;
 

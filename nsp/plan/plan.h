@@ -16,6 +16,9 @@ enum class Backend : std::uint8_t { kLocal, kUlysses, kGather, kRing, kUspRing, 
 // What activation checkpointing does with a placement's attention output.
 enum class Mark : std::uint8_t { kRecompute, kSave, kSaveQkv };
 enum class Phase : std::uint8_t { kPrologue, kCompute, kEpilogue };
+// What of a level runs together: the short sequences of a level that is cut (Schedule::cuts), or
+// its long ones; all of them where it is not cut.
+enum class Wave : std::uint8_t { kLong, kShort };
 enum class Transport : std::uint8_t { kCollective, kPeerCopy };
 
 // Longest sequence: keeps rank * tokens far from overflow.
@@ -32,11 +35,12 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// One entry of the issue order: a phase of one level. Degree 1 has the compute phase only; it
-// stands for the leaf sequences that leaf_first leaves.
+// One entry of the issue order: a phase of one wave of a level. Degree 1 has the compute phase
+// only; it stands for the leaf sequences that leaf_first leaves.
 struct Issue {
   Phase phase = Phase::kCompute;
   std::int32_t degree = 1;
+  Wave wave = Wave::kLong;
 
   bool operator==(const Issue&) const = default;
 };
@@ -48,6 +52,15 @@ struct LevelTransport {
   bool operator==(const LevelTransport&) const = default;
 };
 
+// Parts a level above 1 in two waves, each with exchanges and launches of its own: sequences of at
+// most so many tokens are the short one. Both have sequences.
+struct LevelCut {
+  std::int32_t degree = 2;
+  std::int64_t tokens = 0;
+
+  bool operator==(const LevelCut&) const = default;
+};
+
 // Everything that execution depends on beside the placements; equal on all ranks.
 struct Schedule {
   std::vector<Issue> order{};
@@ -56,6 +69,7 @@ struct Schedule {
   // them.
   std::vector<std::int32_t> leaf_first{};
   std::vector<LevelTransport> transports{};
+  std::vector<LevelCut> cuts{};  // root to leaf; levels that are not named run whole
 
   bool operator==(const Schedule&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "nsp/plan/plan_json.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <iterator>
 
 #include "nsp/base/error.h"
@@ -22,13 +23,18 @@ Json placement_json(const Placement& placement) {
 Json schedule_json(const Schedule& schedule) {
   Json order = Json::array();
   for (const Issue& issue : schedule.order) {
-    order.push_back(std::string(name(issue.phase)) + ":" + std::to_string(issue.degree));
+    order.push_back(text_of(issue));
   }
   Json transports = Json::object();
   for (const LevelTransport& level : schedule.transports) {
     transports[std::to_string(level.degree)] = name(level.transport);
   }
-  return {{"order", order}, {"leaf_first", schedule.leaf_first}, {"transports", transports}};
+  Json json = {{"order", order}, {"leaf_first", schedule.leaf_first}, {"transports", transports}};
+  for (const LevelCut& cut :
+       schedule.cuts) {  // no cut, no field: as plans were before there were any
+    json["cuts"][std::to_string(cut.degree)] = cut.tokens;
+  }
+  return json;
 }
 
 Json round_json(const Round& round) {
@@ -74,6 +80,11 @@ std::string_view name(Phase phase) {
 }
 std::string_view name(Transport transport) {
   return kTransports[static_cast<std::size_t>(transport)];
+}
+
+std::string text_of(const Issue& issue) {
+  return fmt::format(
+      "{}:{}{}", name(issue.phase), issue.degree, issue.wave == Wave::kShort ? kShortWave : "");
 }
 
 Json to_json(const Plan& plan) {

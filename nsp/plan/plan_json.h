@@ -15,6 +15,8 @@ Backend backend_named(std::string_view text);
 std::string_view name(Mark mark);            // recompute, save, save_qkv
 std::string_view name(Phase phase);          // prologue, compute, epilogue
 std::string_view name(Transport transport);  // collective, peer_copy
+// "prologue:8", or "prologue:8:short" of the short wave.
+std::string text_of(const Issue& issue);
 
 Json to_json(const Plan& plan);
 // The bytes of to_json(plan).dump() - sorted keys, no spaces - without the tree of JSON values.

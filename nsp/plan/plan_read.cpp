@@ -77,13 +77,17 @@ Issue read_issue(const Json& json, const std::string& where) {
   if (!json.is_string()) {
     bad_input(where, json.dump(), "must be a string such as \"prologue:8\"");
   }
-  const std::string text = json.get<std::string>();
+  const std::string whole = json.get<std::string>();
+  std::string_view text = whole;
+  const bool is_short = text.ends_with(kShortWave);
+  text.remove_suffix(is_short ? kShortWave.size() : 0);
   const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) {
-    bad_input(where, in_quotes(text), "must be a phase and a degree such as prologue:8");
+  if (colon == std::string_view::npos) {
+    bad_input(where, in_quotes(whole), "must be a phase and a degree such as prologue:8");
   }
-  return {.phase = enum_from<Phase>(kPhases, std::string_view(text).substr(0, colon), where),
-          .degree = parse_degree(std::string_view(text).substr(colon + 1), where)};
+  return {.phase = enum_from<Phase>(kPhases, text.substr(0, colon), where),
+          .degree = parse_degree(text.substr(colon + 1), where),
+          .wave = is_short ? Wave::kShort : Wave::kLong};
 }
 
 std::vector<LevelTransport> read_transports(const JsonReader& schedule) {
@@ -103,8 +107,29 @@ std::vector<LevelTransport> read_transports(const JsonReader& schedule) {
   return transports;
 }
 
+std::vector<LevelCut> read_cuts(const JsonReader& schedule) {
+  if (!schedule.has("cuts")) {
+    return {};
+  }
+  const std::string where = schedule.where("cuts");
+  const Json& json = schedule.at("cuts");
+  if (!json.is_object() || json.empty()) {
+    bad_input(where, json.dump(), "must be an object such as {\"8\": 4096}, or left out");
+  }
+  std::vector<LevelCut> cuts;
+  for (const auto& [key, value] : json.items()) {
+    const std::string here = where + "." + key;
+    if (!value.is_number_integer() || value.get<std::int64_t>() < 0) {
+      bad_input(here, value.dump(), "must be a number of tokens");
+    }
+    cuts.push_back({.degree = parse_degree(key, here), .tokens = value.get<std::int64_t>()});
+  }
+  std::ranges::sort(cuts, std::greater<>{}, &LevelCut::degree);  // root to leaf
+  return cuts;
+}
+
 Schedule read_schedule(const Json& json, const std::string& where) {
-  const JsonReader reader(json, where, {"order", "leaf_first", "transports"});
+  const JsonReader reader(json, where, {"order", "leaf_first", "transports", "cuts"});
   Schedule schedule;
   for (const Json& issue : reader.array("order")) {
     schedule.order.push_back(
@@ -118,6 +143,7 @@ Schedule read_schedule(const Json& json, const std::string& where) {
     schedule.leaf_first.push_back(narrow(count.get<std::int64_t>(), here));
   }
   schedule.transports = read_transports(reader);
+  schedule.cuts = read_cuts(reader);
   return schedule;
 }
 

@@ -90,20 +90,30 @@ void read(Scanner& from, Placement& placement) {
   from >> R"(,"ulysses_degree":)" >> placement.ulysses_degree >> "}";
 }
 
-// "prologue:8", the colon and the degree inside the quotes.
+// "prologue:8" or "prologue:8:short", all of it inside the quotes.
 void read(Scanner& from, Issue& issue) {
   const std::string_view text = from.text();
   const std::size_t colon = std::min(text.find(':'), text.size());
   from.choose(kPhases, issue.phase, text.substr(0, colon));
   Scanner degree(text.substr(colon));
   degree >> ":" >> issue.degree;
+  issue.wave = degree.next_is(kShortWave) ? Wave::kShort : Wave::kLong;
   if (!degree.done()) {
     from >> "a phase and a degree";
   }
 }
 
 void read(Scanner& from, Schedule& schedule) {
-  from >> R"({"leaf_first":)";
+  from >> "{";
+  if (from.next_is(R"("cuts":)")) {
+    from.list("{", "}", [&] {
+      LevelCut& cut = schedule.cuts.emplace_back();
+      from >> "\"" >> cut.degree >> "\":" >> cut.tokens;
+    });
+    std::ranges::sort(schedule.cuts, std::greater<>{}, &LevelCut::degree);
+    from >> ",";
+  }
+  from >> R"("leaf_first":)";
   from.list("[", "]", [&] { from >> schedule.leaf_first.emplace_back(); });
   from >> R"(,"order":)";
   from.list("[", "]", [&] { read(from, schedule.order.emplace_back()); });

@@ -129,6 +129,29 @@ void append_leaf_first(const Plan& plan, std::string& out) {
   }
 }
 
+void append_cuts(const Plan& plan, std::string& out) {
+  for (std::size_t r = 0; r < plan.rounds.size(); ++r) {
+    for (const LevelCut& cut : plan.rounds[r].schedule.cuts) {
+      std::int64_t sequences = 0;
+      std::int64_t short_ones = 0;
+      for (const Placement& placement : plan.rounds[r].placements) {
+        if (placement.node.degree == cut.degree) {
+          ++sequences;
+          short_ones += placement.tokens <= cut.tokens ? 1 : 0;
+        }
+      }
+      fmt::format_to(std::back_inserter(out),
+                     "round {}: degree {} runs in two waves: {} of its {} sequences, of up to {} "
+                     "tokens, apart from the longer ones\n",
+                     r,
+                     cut.degree,
+                     short_ones,
+                     sequences,
+                     cut.tokens);
+    }
+  }
+}
+
 void append_load(const Plan& plan, std::string& out) {
   auto to = std::back_inserter(out);
   const double load = plan.predicted.forward + plan.predicted.backward;
@@ -175,6 +198,7 @@ std::string summary(const Plan& plan) {
     out += "\n";
     append_tokens(plan, out);
     append_leaf_first(plan, out);
+    append_cuts(plan, out);
   }
   append_load(plan, out);
   append_dropped(plan, out);
@@ -206,6 +230,7 @@ std::string explanation(const Plan& plan) {
                    share.why);
   }
   append_leaf_first(plan, out);
+  append_cuts(plan, out);
   append_dropped(plan, out);
   return out;
 }

@@ -8,7 +8,7 @@
 namespace nsp {
 
 // A table: settings, rounds, nodes by degree (sequences, tokens, lengths), tokens a rank, load,
-// bound, gap, planning time; what was dropped.
+// bound, gap, planning time; leaves that run first, levels that are cut; what was dropped.
 std::string summary(const Plan& plan);
 
 // Where each length class (up to 1K, 1K-4K, ...) went, by degree and backend, with tokens and

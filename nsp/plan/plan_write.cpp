@@ -73,14 +73,31 @@ void write(Writer& to, const std::vector<LevelTransport>& transports) {
   to << "}";
 }
 
+// Nothing of no cuts.
+void write(Writer& to, const std::vector<LevelCut>& cuts) {
+  std::map<std::string, std::int64_t> sorted;
+  for (const LevelCut& cut : cuts) {
+    sorted[std::to_string(cut.degree)] = cut.tokens;
+  }
+  std::string_view before = R"("cuts":{)";
+  for (const auto& [degree, tokens] : sorted) {
+    to << before << "\"" << degree << "\":" << tokens;
+    before = ",";
+  }
+  to << (cuts.empty() ? "" : "},");
+}
+
 void write(Writer& to, const Round& round) {
   to << R"({"placements":)";
   to.array(round.placements, [&](const Placement& placement) { write(to, placement); });
-  to << R"(,"schedule":{"leaf_first":)";
+  to << R"(,"schedule":{)";
+  write(to, round.schedule.cuts);
+  to << R"("leaf_first":)";
   to.array(round.schedule.leaf_first, [&](std::int32_t count) { to << count; });
   to << R"(,"order":)";
   to.array(round.schedule.order, [&](const Issue& issue) {
-    to << "\"" << name(issue.phase) << ":" << issue.degree << "\"";
+    to << "\"" << name(issue.phase) << ":" << issue.degree
+       << (issue.wave == Wave::kShort ? kShortWave : "") << "\"";
   });
   to << R"(,"transports":)";
   write(to, round.schedule.transports);

@@ -54,9 +54,7 @@ void Finalists::play(Plan& plan) const {
   std::vector<Round> rounds;
   for (Solution& solution : plan.rounds) {
     Round& round = rounds.emplace_back(Round{.placements = solution.placements});
-    ChosenOrder chosen = best_order(*batch_.model, round, batch_.world);
-    round.schedule.order = std::move(chosen.order);
-    round.schedule.leaf_first = std::move(chosen.leaf_first);
+    set_order(best_order(*batch_.model, round, batch_.world), round.schedule);
     solution.schedule = round.schedule;
   }
   plan.step = simulated_step(*batch_.model, shape_, rounds, batch_.world);

@@ -65,11 +65,10 @@ ScheduleRule schedule_rule(const CostModel& model,
     if (!known.order.empty()) {
       round.schedule.order = known.order;
       round.schedule.leaf_first = known.leaf_first;
+      round.schedule.cuts = known.cuts;
       return;
     }
-    ChosenOrder chosen = best_order(model, round, request.world);
-    round.schedule.order = std::move(chosen.order);
-    round.schedule.leaf_first = std::move(chosen.leaf_first);
+    set_order(best_order(model, round, request.world), round.schedule);
   };
 }
 

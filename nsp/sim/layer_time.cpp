@@ -113,7 +113,7 @@ std::int64_t walked(const RoundTimes& times,
   for (std::int32_t layer = 0; layer < layers; ++layer) {
     walk.run_leaf_first();
     for (const Issue& issue : order) {
-      walk.issue(issue.phase, level_of(times.levels, issue.degree));
+      walk.issue(issue.phase, place_of(times.levels, level_of(issue)));
     }
     walk.end_layer();
   }

@@ -33,8 +33,8 @@ LayerTime simulate_layers(const RoundTimes& times,
                           std::int32_t layers);
 
 // One layer without overlap: leaves that run first, then levels root to leaf, each phase after the
-// one before it. Where no leaves run first (a launch of its own) it is the cost model's load, found
-// the simulator's way.
+// one before it. Where no leaves run first and no level is cut (launches and exchanges of their
+// own) it is the cost model's load, found the simulator's way.
 LayerTime simulate_serial_layer(const RoundTimes& times);
 
 }  // namespace nsp

@@ -11,10 +11,23 @@ Passes largest(const Passes& a, const Passes& b) {
   return {.forward = std::max(a.forward, b.forward), .backward = std::max(a.backward, b.backward)};
 }
 
+Passes first_prologue(const RoundTimes& times,
+                      std::size_t rank,
+                      const std::vector<LevelWave>& waves) {
+  for (const LevelWave& wave : waves) {
+    const LevelTimes& level = times.levels[place_of(times.levels, wave)];
+    const NodeTimes& node = level.nodes[rank / static_cast<std::size_t>(wave.degree)];
+    if (node.active) {
+      return node.cost.prologue;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-LeafSplit::LeafSplit(const CostModel& model, const Round& round, const RoundTimes& times)
-    : model_(model), times_(times), leaves_(times.dense.size()) {
+LeafSplit::LeafSplit(const CostModel& model, const Round& round, std::int32_t world)
+    : model_(model), leaves_(static_cast<std::size_t>(world)) {
   std::vector<const Placement*> order;
   for (const Placement& placement : round.placements) {
     if (placement.node.degree == 1) {
@@ -28,17 +41,6 @@ LeafSplit::LeafSplit(const CostModel& model, const Round& round, const RoundTime
     leaves_[static_cast<std::size_t>(placement->node.first_rank)].push_back(
         model.sequence(placement->tokens, head_split(1)));
   }
-}
-
-Passes LeafSplit::first_prologue(std::size_t rank, const std::vector<std::int32_t>& degrees) const {
-  for (const std::int32_t degree : degrees) {
-    const LevelTimes& level = times_.levels[level_of(times_.levels, degree)];
-    const NodeTimes& node = level.nodes[rank / static_cast<std::size_t>(degree)];
-    if (node.active) {
-      return node.cost.prologue;
-    }
-  }
-  return {};
 }
 
 std::int32_t LeafSplit::count(std::size_t rank, const Passes& least) const {
@@ -58,17 +60,19 @@ std::int32_t LeafSplit::count(std::size_t rank, const Passes& least) const {
   return count;
 }
 
-std::vector<std::int32_t> LeafSplit::leaf_first(const std::vector<std::int32_t>& degrees,
+std::vector<std::int32_t> LeafSplit::leaf_first(const RoundTimes& times,
+                                                const std::vector<LevelWave>& waves,
                                                 std::int64_t halves) const {
   std::vector<std::int32_t> counts(leaves_.size(), 0);
-  if (degrees.empty()) {
+  if (waves.empty()) {
     return counts;
   }
-  const auto tree = static_cast<std::size_t>(std::ranges::max(degrees));
+  const auto tree =
+      static_cast<std::size_t>(std::ranges::max(waves, {}, &LevelWave::degree).degree);
   for (std::size_t begin = 0; begin < counts.size(); begin += tree) {
     Passes least;
     for (std::size_t rank = begin; rank < begin + tree; ++rank) {
-      least = largest(least, first_prologue(rank, degrees));
+      least = largest(least, first_prologue(times, rank, waves));
     }
     least = {.forward = least.forward * halves / 2, .backward = least.backward * halves / 2};
     for (std::size_t rank = begin; rank < begin + tree; ++rank) {
@@ -89,18 +93,17 @@ NodeTimes LeafSplit::part(std::size_t rank, std::size_t begin, std::size_t end) 
   return {.cost = model_.phases(head_split(1), sums), .active = true, .backend = Backend::kLocal};
 }
 
-RoundTimes LeafSplit::times(const std::vector<std::int32_t>& leaf_first) const {
-  RoundTimes split = times_;
+RoundTimes LeafSplit::times(RoundTimes times, const std::vector<std::int32_t>& leaf_first) const {
   if (std::ranges::all_of(leaf_first, [](std::int32_t count) { return count == 0; })) {
-    return split;
+    return times;
   }
-  std::vector<NodeTimes>& rest = split.levels.back().nodes;
+  std::vector<NodeTimes>& rest = times.levels.back().nodes;
   for (std::size_t rank = 0; rank < leaves_.size(); ++rank) {
     const auto cut = static_cast<std::size_t>(leaf_first[rank]);
-    split.leaf_first.push_back(part(rank, 0, cut));
+    times.leaf_first.push_back(part(rank, 0, cut));
     rest[rank] = part(rank, cut, leaves_[rank].size());
   }
-  return split;
+  return times;
 }
 
 }  // namespace nsp

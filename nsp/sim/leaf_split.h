@@ -16,25 +16,23 @@ namespace nsp {
 
 class LeafSplit {
  public:
-  // Borrows all three; `times` are the round's without leaves that run first. Placements are in the
-  // tree.
-  LeafSplit(const CostModel& model, const Round& round, const RoundTimes& times);
+  // Borrows the model. Placements are in the tree.
+  LeafSplit(const CostModel& model, const Round& round, std::int32_t world);
 
-  // By rank: sequences that run first where each rank computes levels in this order, to hide
-  // `halves` / 2 of its first prologue; 0 for ranks of trees without exchanges.
-  std::vector<std::int32_t> leaf_first(const std::vector<std::int32_t>& degrees,
+  // By rank: sequences that run first where each rank computes the waves of `times` in this order,
+  // to hide `halves` / 2 of its first prologue; 0 for ranks of trees without exchanges.
+  std::vector<std::int32_t> leaf_first(const RoundTimes& times,
+                                       const std::vector<LevelWave>& waves,
                                        std::int64_t halves) const;
 
-  // The times of the round with so many first.
-  RoundTimes times(const std::vector<std::int32_t>& leaf_first) const;
+  // The times of the round with so many first; `times` are those with none.
+  RoundTimes times(RoundTimes times, const std::vector<std::int32_t>& leaf_first) const;
 
  private:
-  Passes first_prologue(std::size_t rank, const std::vector<std::int32_t>& degrees) const;
   std::int32_t count(std::size_t rank, const Passes& least) const;
   NodeTimes part(std::size_t rank, std::size_t begin, std::size_t end) const;
 
   const CostModel& model_;
-  const RoundTimes& times_;
   std::vector<std::vector<SequenceCost>> leaves_;  // by rank, longest first
 };
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "nsp/plan/layout.h"
+#include "nsp/plan/wave.h"
 #include "nsp/plan/way.h"
 
 namespace nsp {
@@ -37,22 +39,23 @@ void add(RankRows& rank, const Placement& placement, std::int64_t tokens, std::i
 std::vector<RankRows> rank_rows(const Round& round, std::int32_t world, std::int64_t kv_heads) {
   const auto ranks = static_cast<std::size_t>(world);
   std::vector<RankRows> rows(ranks);
-  std::map<std::int32_t, std::vector<std::int64_t>> levels;
+  std::map<std::pair<std::int32_t, Wave>, std::vector<std::int64_t>> launches;
   for (const Placement& placement : round.placements) {
     const std::int64_t heads = heads_of_a_row(way_of(placement), kv_heads);
-    std::vector<std::int64_t>& level = levels[placement.node.degree];
-    level.resize(ranks);
+    std::vector<std::int64_t>& launch =
+        launches[{placement.node.degree, wave_of(placement, round.schedule.cuts)}];
+    launch.resize(ranks);
     for (std::int32_t i = 0; i < placement.node.degree; ++i) {
       const std::int32_t member = placement.node.first_rank + i;
       const auto rank = static_cast<std::size_t>(member);
       const std::int64_t tokens = tokens_of(placement, i);
-      level[rank] += tokens;
+      launch[rank] += tokens;
       add(rows[rank], placement, tokens, heads);
     }
   }
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    for (const auto& [degree, level] : levels) {
-      rows[rank].launched = std::max(rows[rank].launched, level[rank]);
+    for (const auto& [wave, launch] : launches) {
+      rows[rank].launched = std::max(rows[rank].launched, launch[rank]);
     }
     rows[rank].tokens = std::max<std::int64_t>(rows[rank].tokens, 1);
     rows[rank].read = rows[rank].read > 0 ? rows[rank].tokens : 0;

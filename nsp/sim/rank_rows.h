@@ -13,7 +13,7 @@ struct RankRows {
   std::int64_t read = 0;             // as many where leaves make backward read q, k, v, else 0
   std::int64_t exchanged = 0;        // of levels above the leaves
   std::int64_t exchanged_heads = 0;  // their rows times the KV heads that head layout has of each
-  std::int64_t launched = 0;         // of the level that has most
+  std::int64_t launched = 0;         // of the level's wave that has most
   std::int64_t saved = 0;            // of placements whose marks keep the output
   std::int64_t saved_exchanged = 0;  // of these, what lies above the leaves
   std::int64_t saved_heads = 0;      // these times the KV heads

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "nsp/base/error.h"
-#include "nsp/plan/issue_order.h"
 #include "nsp/plan/layout.h"
 
 namespace nsp {
@@ -27,8 +26,10 @@ NodeSums& sums_of(WaySums& ways, const Way& way) {
   return ways.emplace_back(way, NodeSums{}).second;
 }
 
-std::size_t log2_of(std::int32_t degree) {
-  return static_cast<std::size_t>(std::countr_zero(static_cast<std::uint32_t>(degree)));
+// Where the sums of a wave of a level are.
+std::size_t slot_of(std::int32_t degree, Wave wave) {
+  return 2 * static_cast<std::size_t>(std::countr_zero(static_cast<std::uint32_t>(degree))) +
+         static_cast<std::size_t>(wave);
 }
 
 NodeTimes times_of(const CostModel& model, const WaySums& ways) {
@@ -46,20 +47,21 @@ NodeTimes times_of(const CostModel& model, const WaySums& ways) {
   return node;
 }
 
-// To the sums of its level (by log2 of the degree) and node, if it counts.
+// To the sums of its node in this slot, if it counts.
 void add(const CostModel& model,
          const Placement& placement,
          std::int32_t world,
          const Counts& counts,
-         std::vector<std::vector<WaySums>>& sums) {
+         std::vector<std::vector<WaySums>>& sums,
+         std::size_t slot) {
   if (!is_node(placement.node, world, placement.node.degree)) {
     bad_input("sequence", placement.sequence, "is on a node that is not in the tree");
   }
   const Way way = way_of(placement);
   SequenceCost cost = model.sequence(placement.tokens, way);
   if (counts(placement, cost)) {
-    auto& level = sums[log2_of(way.degree)];
-    sums_of(level[static_cast<std::size_t>(placement.node.first_rank / way.degree)], way).add(cost);
+    const auto node = static_cast<std::size_t>(placement.node.first_rank / way.degree);
+    sums_of(sums[slot][node], way).add(cost);
   }
 }
 
@@ -77,20 +79,22 @@ const Passes& phase_of(const PhaseCost& cost, Phase phase) {
   return cost.epilogue;
 }
 
-std::size_t level_of(const std::vector<LevelTimes>& levels, std::int32_t degree) {
-  return static_cast<std::size_t>(std::ranges::find(levels, degree, &LevelTimes::degree) -
-                                  levels.begin());
+std::size_t place_of(const std::vector<LevelTimes>& levels, const LevelWave& wave) {
+  const auto is_it = [&](const LevelTimes& level) {
+    return level.degree == wave.degree && level.wave == wave.wave;
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(levels, is_it) - levels.begin());
 }
 
 std::vector<Issue> serial_order(const std::vector<LevelTimes>& levels) {
   std::vector<Issue> order;
   for (const LevelTimes& level : levels) {
     if (level.degree > 1) {
-      order.push_back({Phase::kPrologue, level.degree});
+      order.push_back({Phase::kPrologue, level.degree, level.wave});
     }
-    order.push_back({Phase::kCompute, level.degree});
+    order.push_back({Phase::kCompute, level.degree, level.wave});
     if (level.degree > 1) {
-      order.push_back({Phase::kEpilogue, level.degree});
+      order.push_back({Phase::kEpilogue, level.degree, level.wave});
     }
   }
   return order;
@@ -100,22 +104,25 @@ std::vector<LevelTimes> level_times(const CostModel& model,
                                     const Round& round,
                                     std::int32_t world,
                                     const Counts& counts) {
-  std::vector<std::int32_t> degrees = exchanged_degrees(round);
-  degrees.push_back(1);
-  std::vector<std::vector<WaySums>> sums(kMostLevels);
-  for (const std::int32_t degree : degrees) {
-    sums[log2_of(degree)].resize(static_cast<std::size_t>(world / degree));
+  std::vector<LevelWave> waves = exchanged_waves(round);
+  waves.push_back({.degree = 1});
+  std::vector<std::vector<WaySums>> sums(2 * kMostLevels);
+  for (const auto& [degree, wave] : waves) {
+    sums[slot_of(degree, wave)].resize(static_cast<std::size_t>(world / degree));
   }
   const std::vector<bool> first = runs_first(round);
   for (std::size_t i = 0; i < round.placements.size(); ++i) {
     if (!first[i]) {
-      add(model, round.placements[i], world, counts, sums);
+      const Placement& placement = round.placements[i];
+      const Wave wave = wave_of(placement, round.schedule.cuts);
+      add(model, placement, world, counts, sums, slot_of(placement.node.degree, wave));
     }
   }
   std::vector<LevelTimes> levels;
-  for (const std::int32_t degree : degrees) {
-    LevelTimes& level = levels.emplace_back(LevelTimes{.degree = degree, .nodes = {}});
-    for (const WaySums& ways : sums[log2_of(degree)]) {
+  for (const auto& [degree, wave] : waves) {
+    LevelTimes& level =
+        levels.emplace_back(LevelTimes{.degree = degree, .wave = wave, .nodes = {}});
+    for (const WaySums& ways : sums[slot_of(degree, wave)]) {
       level.nodes.push_back(times_of(model, ways));
     }
   }
@@ -134,7 +141,7 @@ std::vector<NodeTimes> leaf_first_times(const CostModel& model,
   sums[0].resize(static_cast<std::size_t>(world));
   for (std::size_t i = 0; i < round.placements.size(); ++i) {
     if (first[i]) {
-      add(model, round.placements[i], world, counts, sums);
+      add(model, round.placements[i], world, counts, sums, 0);
     }
   }
   std::vector<NodeTimes> ranks;

@@ -9,6 +9,7 @@
 
 #include "nsp/cost/cost_model.h"
 #include "nsp/plan/plan.h"
+#include "nsp/plan/wave.h"
 
 namespace nsp {
 
@@ -18,8 +19,10 @@ struct NodeTimes {
   Backend backend = Backend::kLocal;  // of the first placement
 };
 
+// Of one wave of a level.
 struct LevelTimes {
   std::int32_t degree = 1;
+  Wave wave = Wave::kLong;
   std::vector<NodeTimes> nodes;  // by first_rank / degree
 };
 
@@ -28,14 +31,14 @@ inline std::int64_t pass_of(const Passes& passes, bool backward) {
 }
 const Passes& phase_of(const PhaseCost& cost, Phase phase);
 
-// Where the level of this degree stands; there is one.
-std::size_t level_of(const std::vector<LevelTimes>& levels, std::int32_t degree);
+// Where this wave of a level stands; there is one.
+std::size_t place_of(const std::vector<LevelTimes>& levels, const LevelWave& wave);
 
 // Levels one after the other, each phase after the one before it.
 std::vector<Issue> serial_order(const std::vector<LevelTimes>& levels);
 
 struct RoundTimes {
-  std::vector<LevelTimes> levels;     // exchanged degrees root to leaf, then the leaves
+  std::vector<LevelTimes> levels;     // exchanged waves (wave.h), then the leaves
   std::vector<NodeTimes> leaf_first;  // by rank: leaves before everything else; empty: none
   std::vector<Passes> dense;          // by rank, fixed part included; without experts if ep > 1
   std::int32_t ep = 1;               // ranks of an expert-parallel group, which meet in every layer

@@ -80,7 +80,7 @@ class AttentionPart {
       stage_.compute.back().needs = exchange_;
     }
     for (const Issue& issue : serial_ ? serial_order(levels_) : order) {
-      const std::size_t level = level_of(levels_, issue.degree);
+      const std::size_t level = place_of(levels_, level_of(issue));
       QueueStep step = attention_step(levels_[level], issue.phase, activity, backward);
       std::int32_t& done = done_[level];
       const bool computes = issue.phase == Phase::kCompute;

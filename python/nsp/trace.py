@@ -2,7 +2,8 @@
 
 `StepTrace` records some steps of a rank into FOLDER/rank-R.json.gz; `merge` joins the ranks' files into
 FOLDER/trace.json.gz, one process a rank. `python -m nsp.trace FOLDER` merges files that were collected from
-several hosts. NSP's own ranges are named "nsp d4 ulysses prologue fwd": degree, backend, phase, pass.
+several hosts. NSP's own ranges are named "nsp d4 ulysses prologue fwd": degree, backend, phase, pass ("nsp d4
+ulysses short prologue fwd": of the short wave of a level that the schedule cuts).
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 #include "nsp/exec/block.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "nsp/plan/exchanges.h"
@@ -93,7 +96,10 @@ TEST(Block, BlocksCoverTheRow) {
                                 place(1, 41, {4, 4}),
                                 place(2, 89, {6, 1}),
                                 place(3, 55, 0, {8, Backend::kUspRing, 2}),
-                                place(4, 21, 0, {8, Backend::kGather, 1})});
+                                place(4, 21, 0, {8, Backend::kGather, 1}),
+                                place(5, 9, {0, 8})});
+  Round cut = round;
+  cut.schedule.cuts = {{.degree = 8, .tokens = 54}};
   for (std::int32_t rank = 0; rank < 8; ++rank) {
     std::int64_t rows = 0;
     for (const Segment& segment : rank_row(round, rank)) {
@@ -105,7 +111,36 @@ TEST(Block, BlocksCoverTheRow) {
       next += block.tokens;
     }
     EXPECT_EQ(next, rows);
+    std::vector<Block> blocks = make_blocks(cut, rank, exchanged_ways(cut));
+    std::ranges::sort(blocks, {}, [](const Block& b) { return std::pair(b.begin, b.tokens); });
+    next = 0;
+    for (const Block& block : blocks) {
+      EXPECT_EQ(block.begin, next);
+      next += block.tokens;
+    }
+    EXPECT_EQ(next, rows);
   }
+}
+
+// The long wave, 5 and 9 tokens, lies before the short one, of 2 and 3; blocks go the other way.
+TEST(Block, WavesAreBlocksOfTheirOwn) {
+  Round round = round_of(
+      4, 2, {place(0, 2, {0, 2}), place(1, 5, {0, 2}), place(2, 3, {0, 2}), place(3, 9, {2, 2})});
+  round.schedule.cuts = {{.degree = 2, .tokens = 3}};
+  const std::vector<Block> blocks = make_blocks(round, 0, {head_split(2)});
+  ASSERT_EQ(blocks.size(), 3U);
+  EXPECT_EQ(blocks[0].wave, Wave::kShort);
+  EXPECT_EQ(blocks[0].lengths, Counts({3, 2}));
+  EXPECT_EQ(blocks[0].begin, 3);
+  EXPECT_EQ(blocks[0].tokens, 1 + 1);
+  EXPECT_EQ(blocks[0].level, (LevelRows{.most = 3, .most_elsewhere = 3}));
+  EXPECT_EQ(blocks[1].wave, Wave::kLong);
+  EXPECT_EQ(blocks[1].lengths, Counts({5}));
+  EXPECT_EQ(blocks[1].begin, 0);
+  EXPECT_EQ(blocks[1].tokens, 3);
+  EXPECT_EQ(blocks[1].level, (LevelRows{.most = 5, .most_elsewhere = 5}));
+  // A node without short sequences has the block all the same.
+  EXPECT_EQ(make_blocks(round, 2, {head_split(2)})[0].lengths, Counts());
 }
 
 // Ranks 0 and 1 hold 3 and 2 rows, ranks 2 and 3 4 each of another node: most is 4, and 4 lie

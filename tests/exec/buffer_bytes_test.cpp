@@ -12,6 +12,7 @@
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
+#include "../plan/random_cuts.h"
 #include "../plan/random_marks.h"
 #include "../plan/random_plan.h"
 #include "nsp/attention/ragged.h"
@@ -127,8 +128,9 @@ std::int64_t expect_formulas(const Rank& rank) {
 TEST(BufferBytes, EqualWhatTheExecutorAllocates) {
   std::int64_t exchanged = 0;
   for (const Heads& heads : {Heads{.query = 32, .kv = 2}, Heads{.query = 32, .kv = 32}}) {
-    for (std::uint64_t seed = 0; seed < 5; ++seed) {
-      const Plan plan = random_plan(seed);
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      const Plan made = random_plan(seed);
+      const Plan plan = seed % 2 == 0 ? made : with_random_cuts(made, seed);
       for (const std::int32_t index : {0, plan.world - 1}) {
         SCOPED_TRACE(fmt::format("seed {}, rank {}, kv heads {}", seed, index, heads.kv));
         exchanged += expect_formulas(Rank(index, plan, heads));
@@ -143,7 +145,8 @@ TEST(BufferBytes, EqualWhatTheExecutorAllocates) {
 TEST(BufferBytes, EqualWhatARecomputedPassAllocates) {
   std::int64_t exchanged = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    const Plan plan = with_random_marks(random_plan(seed), seed);
+    const Plan made = with_random_marks(random_plan(seed), seed);
+    const Plan plan = seed % 2 == 0 ? made : with_random_cuts(made, seed);
     for (const std::int32_t index : {0, plan.world - 1}) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << ", rank " << index);
       Rank rank(index, plan, {.query = 32, .kv = 32});
@@ -205,13 +208,27 @@ TEST(BufferBytes, EqualWhatEveryBackendAllocates) {
 
 TEST(BufferBytes, EqualWhatRandomPlansOfAllBackendsAllocate) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
-    const Plan plan = random_ways_plan(seed);
+    const Plan made = random_ways_plan(seed);
+    const Plan plan = seed % 2 == 0 ? made : with_random_cuts(made, seed);
     for (const std::int32_t index : {0, plan.world - 1}) {
       SCOPED_TRACE(fmt::format("seed {}, rank {}", seed, index));
       expect_formulas(Rank(index, plan, {.query = 32, .kv = 2}));
       expect_formulas(Rank(index, plan, {.query = 32, .kv = 2}, plan.sp_max));
     }
   }
+}
+
+// Both waves of a level are there at once: 8 and 4 tokens, 256 bytes in the arena for each
+// exchange.
+TEST(BufferBytes, ByPeerCopiesALevelInTwoWavesTakesAsMuch) {
+  Plan plan = make_plan({.world = 2, .sp_max = 2}, {{place(0, 8, {0, 2}), place(1, 4, {0, 2})}});
+  Round& round = plan.rounds[0];
+  round.schedule.cuts = {{.degree = 2, .tokens = 4}};
+  round.schedule.order = default_order(round);
+  seal(plan);
+  const Rank rank(0, plan, {.query = 4, .kv = 2}, 2);
+  EXPECT_EQ(arena_bytes(rank.round(), rank.heads, kValue), 4 * 256);
+  EXPECT_EQ(exchange_bytes(rank.round(), rank.heads, kValue, false), 12 * 48);
 }
 
 // One sequence of 8 tokens on 2 ranks, 4 query and 2 KV heads of 2 floats: 32 bytes a row of q, k,
@@ -228,7 +245,7 @@ TEST(BufferBytes, ByPeerCopiesAOneLevelPlanIsSolvedByHand) {
 TEST(BufferBytes, ArenasAreEqualOnAllRanks) {
   const Heads heads{.query = 32, .kv = 2};
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    const Plan plan = random_plan(seed);
+    const Plan plan = with_random_cuts(random_plan(seed), seed);
     const Rank first(0, plan, heads, plan.sp_max);
     const std::int64_t bytes = arena_bytes(first.round(), heads, kValue);
     for (std::int32_t index = 1; index < plan.world; index += 3) {
@@ -266,8 +283,9 @@ TEST(BufferBytes, NoPlanWithinTheBudgetNeedsMoreThanTheBound) {
     }
     const MemoryBound bound = memory_bound(kernel, heads, kValue, most, ways);
     const MemoryBound saving = memory_bound(kernel, heads, kValue, most, ways, 1, true);
-    const Rank rank(0, plan, heads);
-    const Rank marked(0, with_random_marks(plan, seed), heads);
+    const Plan cut = seed % 4 < 2 ? plan : with_random_cuts(plan, seed);
+    const Rank rank(0, cut, heads);
+    const Rank marked(0, with_random_marks(cut, seed), heads);
     for (const bool backward : {false, true}) {
       EXPECT_LE(exchange_bytes(rank.round(), heads, kValue, backward), bound.exchange_bytes)
           << "seed " << seed;

@@ -1,5 +1,5 @@
 // Every exchange that the executor really issues, forward and backward: sends match receives
-// between all pairs of ranks, for random plans and random permitted issue orders.
+// between all pairs of ranks, for random plans, cuts and permitted issue orders.
 #include "nsp/plan/exchanges.h"
 
 #include <numeric>
@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "../plan/random_cuts.h"
 #include "../plan/random_marks.h"
 #include "../plan/random_plan.h"
 #include "nsp/base/random.h"
@@ -20,6 +21,7 @@
 #include "nsp/plan/issue_order.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/plan_json.h"
+#include "nsp/plan/wave.h"
 #include "recorder.h"
 
 namespace nsp {
@@ -54,24 +56,25 @@ std::vector<std::vector<Issued>> issued_by_all(const Plan& plan) {
   return ranks;
 }
 
-// Forward and backward, by the ways that a round uses.
+// Forward and backward, by the ways that a round uses and their waves.
 std::size_t expected_exchanges(const Round& round) {
   std::int64_t count = 0;
   for (const Way& way : exchanged_ways(round)) {
     const bool usp = way.backend == Backend::kUspRing || way.backend == Backend::kUspGather;
     const HeadSplit heads = usp ? split_heads(kHeads, way.ulysses_degree) : HeadSplit{};
     const ExchangeCount exchanges = exchanges_of(way, heads.kv == 1 ? heads.copies : 1);
-    count += exchanges.forward + exchanges.backward;
+    count += std::ssize(waves_of(way, round)) * (exchanges.forward + exchanges.backward);
   }
   return static_cast<std::size_t>(count);
 }
 
-// Any interleaving of the levels' prologue, compute, epilogue.
+// Any interleaving of the waves' prologue, compute, epilogue.
 std::vector<Issue> random_order(const Round& round, Random& random) {
   std::vector<std::vector<Issue>> levels = {{{Phase::kCompute, 1}}};
-  for (const std::int32_t degree : exchanged_degrees(round)) {
-    levels.push_back(
-        {{Phase::kEpilogue, degree}, {Phase::kCompute, degree}, {Phase::kPrologue, degree}});
+  for (const auto& [degree, wave] : exchanged_waves(round)) {
+    levels.push_back({{Phase::kEpilogue, degree, wave},
+                      {Phase::kCompute, degree, wave},
+                      {Phase::kPrologue, degree, wave}});
   }
   std::vector<Issue> order;
   while (!levels.empty()) {
@@ -88,6 +91,9 @@ std::vector<Issue> random_order(const Round& round, Random& random) {
 Plan shuffled(Plan plan, std::uint64_t seed) {
   Random random(seed);
   for (Round& round : plan.rounds) {
+    if (random.below(2) == 0) {
+      cut_at_random(round, random);
+    }
     round.schedule.order = random_order(round, random);
   }
   seal(plan);

@@ -19,6 +19,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "host_peers.h"
+#include "nsp/base/hash.h"
 #include "nsp/comm/c10d.h"
 #include "nsp/exec/attention.h"
 #include "nsp/exec/buffer_bytes.h"
@@ -130,6 +131,15 @@ double difference(const Tensor& got, const Tensor& wanted, const std::vector<Seg
   return (got.detach().to(at::kDouble) - wanted).abs().max().item<double>();
 }
 
+std::string bytes_of(const std::vector<Tensor>& tensors) {
+  std::string bytes;
+  for (const Tensor& tensor : tensors) {
+    const Tensor rows = tensor.detach().contiguous();
+    bytes.append(static_cast<const char*>(rows.const_data_ptr()), rows.nbytes());
+  }
+  return bytes;
+}
+
 struct RankRun {
   std::vector<Segment> row;
   Lengths starts;
@@ -192,6 +202,7 @@ Difference run_rank(const Batch& batch,
   result.dq = compare(q.grad(), batch.dq);
   result.dk = compare(k.grad(), batch.dk);
   result.dv = compare(v.grad(), batch.dv);
+  result.bits = hash_hex(bytes_of({out, q.grad(), k.grad(), v.grad()}));
   return result;
 }
 
@@ -211,6 +222,7 @@ void merge(Difference& all, const Difference& rank) {
   append(all.stash_bytes, rank.stash_bytes);
   append(all.stash_formula, rank.stash_formula);
   all.arena_bytes = rank.arena_bytes;
+  all.bits += rank.bits;
 }
 
 }  // namespace

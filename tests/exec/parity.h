@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "nsp/exec/heads.h"
@@ -42,6 +43,7 @@ struct Difference {
   std::vector<std::int64_t> stash_bytes;  // after the first forward pass
   std::vector<std::int64_t> stash_formula;
   std::int64_t arena_bytes = 0;  // of peer copies, on every rank
+  std::string bits;              // of out, dq, dk and dv: a hash for each rank, in row order
 
   double worst() const;
 };

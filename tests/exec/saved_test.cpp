@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
+#include "../plan/random_cuts.h"
 #include "../plan/random_marks.h"
 #include "nsp/base/random.h"
 #include "nsp/plan/layout.h"
 #include "nsp/plan/make_plan.h"
+#include "nsp/plan/wave.h"
 #include "parity.h"
 
 namespace nsp::test {
@@ -34,16 +37,17 @@ Plan mixed(std::int32_t world, std::int32_t sp_max, std::uint64_t seed) {
   return make_plan({.world = world, .sp_max = sp_max}, {placements});
 }
 
-// Two for each degree above 1 where `counts` says so of some placement.
+// Two for each wave above degree 1 where `counts` says so of some placement.
 template <class Predicate>
 std::int64_t exchanges(const Plan& plan, Predicate counts) {
-  std::map<std::int32_t, bool> levels;
+  std::map<std::pair<std::int32_t, Wave>, bool> waves;
   for (const Placement& p : plan.rounds[0].placements) {
-    levels[p.node.degree] = levels[p.node.degree] || counts(p);
+    bool& used = waves[{p.node.degree, wave_of(p, plan.rounds[0].schedule.cuts)}];
+    used = used || counts(p);
   }
   std::int64_t result = 0;
-  for (const auto& [degree, used] : levels) {
-    result += degree > 1 && used ? 2 : 0;
+  for (const auto& [wave, used] : waves) {
+    result += wave.first > 1 && used ? 2 : 0;
   }
   return result;
 }
@@ -138,6 +142,13 @@ TEST(Saved, RandomMarksOfRandomPlans) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     expect_exact(with_random_marks(mixed(8, 8, seed), seed));
+  }
+}
+
+TEST(Saved, RandomMarksOfLevelsInTwoWaves) {
+  for (std::uint64_t seed = 0; seed < 15; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    expect_exact(with_random_cuts(with_random_marks(mixed(8, 8, seed), seed), seed));
   }
 }
 

@@ -75,6 +75,13 @@ def test_sliding_window(window):
     check(MIXED, 8, 2, 128, window=window)
 
 
+@pytest.mark.parametrize("strided", [False, True])
+@pytest.mark.parametrize("window", [0, 300])
+@pytest.mark.parametrize("lengths", [[256], [4096], [1024] * 3, [256] * 16])
+def test_equal_lengths_that_have_a_graph_of_their_own(lengths, window, strided):
+    check(lengths, 8, 2, 128, strided, window)
+
+
 @pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [2], [128], [129]])
 def test_short_sequences(lengths):
     check(lengths, 8, 1, 128)

@@ -31,12 +31,25 @@ def shape(heads: int, kv_heads: int) -> dict:
     }  # fmt: skip
 
 
+def random_cuts(
+    placements: list[tuple[int, int, int, int]], generator: random.Random
+) -> list[tuple[int, int]]:
+    """(degree, tokens) for half of the levels above 1 that have sequences of more than one length."""
+    cuts = []
+    for degree in sorted({p[3] for p in placements} - {1}):
+        lengths = sorted({p[1] for p in placements if p[3] == degree})
+        if len(lengths) > 1 and generator.random() < 0.5:
+            cuts.append((degree, generator.choice(lengths[:-1])))
+    return cuts
+
+
 def random_plan(world: int, degrees: list[int], generator: random.Random) -> bytes:
     placements = []
     for sequence, tokens in enumerate(LENGTHS):
         degree = generator.choice(degrees)
         placements.append((sequence, tokens, generator.randrange(world // degree) * degree, degree))
-    return core().make_plan(world, max(degrees), world, 0, [placements], "given")
+    cuts = random_cuts(placements, generator)
+    return core().make_plan(world, max(degrees), world, 0, [placements], "given", cuts=[cuts])
 
 
 class Problem:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from nested_ranks import HEADS, SCALE, random_plan, shape
+from nested_ranks import HEADS, SCALE, random_cuts, random_plan, shape
 from nsp._native import core
 
 import nsp
@@ -90,7 +90,8 @@ def short_plan(world: int, generator: random.Random) -> bytes:
         degree = generator.choice([d for d in (1, 2, 4, 8) if d <= world])
         first = generator.randrange(world // degree) * degree
         placements.append((sequence, int(2 ** generator.uniform(0, 12)), first, degree))
-    return core().make_plan(world, world, world, 0, [placements], "given")
+    cuts = random_cuts(placements, generator)
+    return core().make_plan(world, world, world, 0, [placements], "given", cuts=[cuts])
 
 
 def delays(world: int, rank: int) -> dict:

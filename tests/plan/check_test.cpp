@@ -159,6 +159,9 @@ TEST(Check, ABrokenScheduleIsFound) {
   plan = sound_plan();
   plan.rounds[0].schedule.leaf_first = {1, 1, 0, 0};
   expect_fault(plan, "leaf_first of rank 1 is 1, but it has 0 leaf sequences");
+  plan = sound_plan();
+  plan.rounds[0].schedule.cuts = {{.degree = 2, .tokens = 1}};
+  expect_fault(plan, "round 0, schedule: the cut of degree 2 at 1 tokens leaves no sequence");
 }
 
 TEST(Check, PlacementsOutOfOrderAreFound) {

@@ -5,6 +5,7 @@
 #include "nsp/base/error.h"
 #include "nsp/base/hash.h"
 #include "nsp/plan/plan_scan.h"
+#include "random_cuts.h"
 #include "random_plan.h"
 
 namespace nsp {
@@ -81,7 +82,8 @@ Plan with_random_marks_and_numbers(Plan plan, std::uint64_t seed) {
 
 TEST(PlanJson, TextAndHashAreThoseOfTheTree) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const Plan plan = with_random_marks_and_numbers(random_plan(seed), seed);
+    Plan plan = with_random_marks_and_numbers(random_plan(seed), seed);
+    plan = seed % 2 == 0 ? with_random_cuts(plan, seed) : plan;
     ASSERT_EQ(json_text(plan), to_json(plan).dump()) << "seed " << seed;
     ASSERT_EQ(plan_hash(plan), hash_by_tree(plan)) << "seed " << seed;
   }
@@ -105,17 +107,46 @@ TEST(PlanJson, TextEscapesStringsAsTheTreeDoes) {
 // Canonical text is read without a tree; any other form by the strict reader: one result.
 TEST(PlanJson, CanonicalTextIsReadAsTheTreeIs) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const Plan plan = with_random_marks_and_numbers(random_plan(seed), seed);
+    Plan plan = with_random_marks_and_numbers(random_plan(seed), seed);
+    plan = seed % 2 == 0 ? with_random_cuts(plan, seed) : plan;
     const std::string text = json_text(plan);
     ASSERT_EQ(scan_plan(text), plan) << "seed " << seed;
     ASSERT_EQ(plan_from_json(parse_json(text, "plan")), plan) << "seed " << seed;
   }
 }
 
+Plan cut_example() {
+  Plan plan = example();
+  plan.rounds[0].placements[0].node = {0, 8};
+  plan.rounds[0].placements[0].ulysses_degree = 8;
+  plan.rounds[0].schedule.cuts = {{.degree = 8, .tokens = 7}};
+  plan.rounds[0].schedule.order = default_order(plan.rounds[0]);
+  seal(plan);
+  return plan;
+}
+
+TEST(PlanJson, CutsAreThereOnlyWhereALevelIsCut) {
+  EXPECT_FALSE(to_json(example())["rounds"][0]["schedule"].contains("cuts"));
+  const Plan plan = cut_example();
+  const Json json = to_json(plan);
+  EXPECT_EQ(json["rounds"][0]["schedule"]["cuts"].dump(), R"({"8":7})");
+  EXPECT_EQ(json["rounds"][0]["schedule"]["order"].dump(),
+            R"(["prologue:8:short","prologue:8","compute:1","compute:8:short","epilogue:8:short",)"
+            R"("compute:8","epilogue:8"])");
+  EXPECT_EQ(parse_plan(json.dump(2)), plan);
+  Json faulty = json;
+  faulty["rounds"][0]["schedule"]["cuts"]["8"] = "far";
+  EXPECT_EQ(fault_of(faulty), "plan.rounds[0].schedule.cuts.8 \"far\": must be a number of tokens");
+  faulty["rounds"][0]["schedule"]["cuts"] = Json::object();
+  EXPECT_EQ(fault_of(faulty),
+            "plan.rounds[0].schedule.cuts {}: must be an object such as {\"8\": 4096}, or left "
+            "out");
+}
+
 // One byte changed, lost or doubled anywhere: the answer, a plan or a fault, is the strict
 // reader's.
 TEST(PlanJson, DamagedTextIsJudgedByTheStrictReader) {
-  const std::string text = json_text(example());
+  const std::string text = json_text(cut_example());
   const auto judged = [](const auto& read) -> std::string {
     try {
       return to_json(read()).dump();
@@ -179,6 +210,9 @@ TEST(PlanJson, HashCoversWhatExecutionDependsOn) {
   EXPECT_NE(plan_hash(other), plan.hash);
   other = plan;
   std::swap(other.rounds[0].schedule.order[0], other.rounds[0].schedule.order[1]);
+  EXPECT_NE(plan_hash(other), plan.hash);
+  other = plan;
+  other.rounds[0].schedule.cuts = {{.degree = 8, .tokens = 6}};
   EXPECT_NE(plan_hash(other), plan.hash);
 }
 

@@ -42,6 +42,17 @@ TEST(PlanText, LeavesThatRunFirstAreCounted) {
   }
 }
 
+TEST(PlanText, LevelsInTwoWavesAreNamed) {
+  Plan plan = example();
+  plan.rounds[0].placements.push_back(place(9, 700, {0, 4}));
+  plan.rounds[0].schedule.cuts = {{.degree = 4, .tokens = 1024}};
+  for (const std::string& text : {summary(plan), explanation(plan)}) {
+    expect_contains(text,
+                    "round 0: degree 4 runs in two waves: 1 of its 2 sequences, of up to 1024 "
+                    "tokens, apart from the longer ones");
+  }
+}
+
 TEST(PlanText, ExplanationSaysWhyEachClassWentWhere) {
   const std::string text = explanation(example());
   expect_contains(text, "up to 1K");

@@ -14,8 +14,7 @@ namespace {
 std::int64_t step(const Problem& problem, const Solution& solution) {
   Round round{.placements = solution.placements};
   ChosenOrder chosen = best_order(*problem.model, round, problem.world);
-  round.schedule.order = chosen.order;
-  round.schedule.leaf_first = chosen.leaf_first;
+  set_order(chosen, round.schedule);
   return simulated_step(*problem.model, kLarge, {round}, problem.world);
 }
 

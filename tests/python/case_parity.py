@@ -5,6 +5,7 @@ plan.
 from __future__ import annotations
 
 import functools
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -118,23 +119,27 @@ def sharded(sp_max: int, heads: int, kv_heads: int, *more: Any) -> Any:
 
 
 def plans(case: Case, lengths: list[int]) -> dict[str, bytes | None]:
-    """Each degree for all, two mixed plans that use several levels, two rounds, and the planner's own
-    (None).
+    """Each degree for all, one level in two waves, two mixed plans that use several levels, two rounds, and
+    the planner's own (None).
     """
     if case.backends != ("ulysses",):
         return plans_by_ways(case, lengths)
 
-    def made(rounds: list[list[tuple[int, int, int, int]]]) -> bytes:
-        data: bytes = core().make_plan(case.world, case.sp_max, case.world, 0, rounds, "given")
+    def made(
+        rounds: list[list[tuple[int, int, int, int]]], cuts: list[list[tuple[int, int]]] | None = None
+    ) -> bytes:
+        settings = (case.world, case.sp_max, case.world, 0, rounds, "given")
+        data: bytes = core().make_plan(*settings, cuts=cuts or [])
         return data
 
     degrees = list(core().allowed_degrees(case.heads, case.sp_max))
     found: dict[str, bytes | None] = {"own": None}
     for degree in degrees:
         nodes = case.world // degree
-        found[f"degree {degree}"] = made(
-            [[(s, n, s % nodes * degree, degree) for s, n in enumerate(lengths)]]
-        )
+        placements = [(s, n, s % nodes * degree, degree) for s, n in enumerate(lengths)]
+        found[f"degree {degree}"] = made([placements])
+        if degree == case.world > 1 and len(set(lengths)) > 1:
+            found["two waves"] = made([placements], [[(degree, min(lengths))]])
     dice = random.Random(3)
     for name in ("mixed a", "mixed b"):
         placements = []
@@ -219,6 +224,20 @@ def make_steps(case: Case) -> tuple[Given, Samples]:
     return Given(samples, ctx, max(sum(case.lengths), 64)), samples
 
 
+def launched_ways(plan: nsp.Plan) -> list[tuple[int, str, int]]:
+    """Above degree 1, of all rounds: each way that is used, twice where both waves of its level have it."""
+    found = []
+    for placements, made in zip(plan.rounds, json.loads(plan.json)["rounds"], strict=True):
+        cuts = made["schedule"].get("cuts", {})
+        launched = {
+            (p.degree, p.backend, p.ulysses_degree, p.tokens <= cuts.get(str(p.degree), 0))
+            for p in placements
+            if p.degree > 1
+        }
+        found += [way for *way, _ in launched]
+    return [(degree, backend, inner) for degree, backend, inner in found]
+
+
 def run_case(case: Case) -> dict[str, Any]:
     """Relative error of loss and gradients, and what the executor counted, for each plan."""
     model = sharded(*key(case))
@@ -232,15 +251,11 @@ def run_case(case: Case) -> dict[str, Any]:
         steps.context.world.reset_counters()
         step = next(iter(nsp.loader(steps))) if case.hide else steps[0]
         got_loss, got = run_step(model, step)
-        used = [
-            {(p.degree, p.backend, p.ulysses_degree) for p in placements if p.degree > 1}
-            for placements in step.plan.rounds
-        ]
         found[name] = {
             "loss": abs(got_loss - loss) / max(abs(loss), 1e-300) if loss else abs(got_loss),
             "grads": relative(got, grads),
             "counters": steps.context.world.counters(),
-            "exchanges": sum(LAYERS * exchanges(case, *way) for ways in used for way in ways),
+            "exchanges": sum(LAYERS * exchanges(case, *way) for way in launched_ways(step.plan)),
             "calls": LAYERS * len(step.rounds),
             "levels": sorted({p.degree for placements in step.plan.rounds for p in placements}),
         }

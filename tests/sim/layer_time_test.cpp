@@ -56,6 +56,22 @@ TEST(LayerTime, APartOfTheLeavesFirstHidesBothExchanges) {
             (LayerTime{14000 + 517 + 261 + 384, 28000 + 261 + 517 + 768}));
 }
 
+// The level of 512 and 256 tokens over both ranks in two waves (costs: best_order_test). Serial: a
+// second exchange of 5 each way more than the load.
+TEST(LayerTime, ALevelInTwoWavesHidesTheExchangesBetweenThem) {
+  const CostModel model(simple_model(), simple_profile(), 2);
+  Round round = make_plan({.world = 2, .sp_max = 2, .ranks_per_host = 2},
+                          {{place(0, 512, {0, 2}), place(1, 256, {0, 2})}})
+                    .rounds[0];
+  EXPECT_EQ(simulate_serial_layer(round_times(model, round, 2)),
+            (LayerTime{28314 + 384, 54314 + 768}));
+  round.schedule.cuts = {{.degree = 2, .tokens = 256}};
+  const RoundTimes times = round_times(model, round, 2);
+  ASSERT_EQ(times.levels.size(), 3U);
+  EXPECT_EQ(simulate_layer(times, default_order(round)), (LayerTime{27418, 54058}));
+  EXPECT_EQ(simulate_serial_layer(times), (LayerTime{28324 + 384, 54324 + 768}));
+}
+
 TEST(LayerTime, SerialIsTheLoad) {
   const CostModel model(simple_model(), simple_profile(), 2);
   EXPECT_EQ(simulate_serial_layer(round_times(model, two_levels(), 2)), (LayerTime{11034, 21290}));

@@ -23,15 +23,18 @@ TEST(LeafSplit, TheFewestLeavesThatHideTheFirstPrologue) {
                                   place(4, 128, {2, 1})}})
                           .rounds[0];
   const RoundTimes times = round_times(model, round, 4);
-  const LeafSplit split(model, round, times);
-  EXPECT_EQ(split.leaf_first({2}, 0), (std::vector<std::int32_t>{0, 0, 0, 0}));
-  EXPECT_EQ(split.leaf_first({2}, 2), (std::vector<std::int32_t>{1, 0, 0, 0}));
-  EXPECT_EQ(split.leaf_first({2}, 16), (std::vector<std::int32_t>{2, 0, 0, 0}));
-  EXPECT_EQ(split.leaf_first({2}, 999), (std::vector<std::int32_t>{3, 0, 0, 0}));
-  const RoundTimes cut = split.times({1, 0, 0, 0});
+  const LeafSplit split(model, round, 4);
+  const auto leaf_first = [&](std::int64_t halves) {
+    return split.leaf_first(times, {{.degree = 2}}, halves);
+  };
+  EXPECT_EQ(leaf_first(0), (std::vector<std::int32_t>{0, 0, 0, 0}));
+  EXPECT_EQ(leaf_first(2), (std::vector<std::int32_t>{1, 0, 0, 0}));
+  EXPECT_EQ(leaf_first(16), (std::vector<std::int32_t>{2, 0, 0, 0}));
+  EXPECT_EQ(leaf_first(999), (std::vector<std::int32_t>{3, 0, 0, 0}));
+  const RoundTimes cut = split.times(times, {1, 0, 0, 0});
   EXPECT_EQ(cut.leaf_first[0].cost.compute, (Passes{.forward = 4000, .backward = 8000}));
   EXPECT_EQ(cut.levels.back().nodes[0].cost.compute, (Passes{.forward = 8000, .backward = 16000}));
-  EXPECT_FALSE(split.times({3, 0, 0, 0}).levels.back().nodes[0].active);
+  EXPECT_FALSE(split.times(times, {3, 0, 0, 0}).levels.back().nodes[0].active);
 }
 
 // What the search plays is what the plan with this leaf_first costs.
@@ -42,14 +45,9 @@ TEST(LeafSplit, ItsTimesAreThoseOfTheScheduledRound) {
     Plan plan = random_plan(seed);
     for (Round& round : plan.rounds) {
       const RoundTimes times = round_times(model, round, plan.world);
-      std::vector<std::int32_t> degrees;
-      for (const LevelTimes& level : times.levels) {
-        degrees.push_back(level.degree);
-      }
-      degrees.pop_back();
-      const LeafSplit split(model, round, times);
-      round.schedule.leaf_first = split.leaf_first(degrees, 3);
-      const RoundTimes found = split.times(round.schedule.leaf_first);
+      const LeafSplit split(model, round, plan.world);
+      round.schedule.leaf_first = split.leaf_first(times, exchanged_waves(round), 3);
+      const RoundTimes found = split.times(times, round.schedule.leaf_first);
       const RoundTimes expected = round_times(model, round, plan.world);
       ASSERT_EQ(found.leaf_first.size(), expected.leaf_first.size()) << "seed " << seed;
       for (std::size_t rank = 0; rank < found.leaf_first.size(); ++rank) {

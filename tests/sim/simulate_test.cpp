@@ -9,6 +9,7 @@
 #include "nsp/plan/make_plan.h"
 #include "nsp/sim/layer_time.h"
 #include "tests/cost/simple_profile.h"
+#include "tests/plan/random_cuts.h"
 #include "tests/plan/random_plan.h"
 
 namespace nsp {
@@ -197,6 +198,16 @@ TEST_P(StepsOfRandomPlans, LeavesThatRunFirstAgreeWithTheWalk) {
     for (std::size_t rank = 0; rank < leaves.size(); ++rank) {
       round.schedule.leaf_first[rank] = (leaves[rank] + 1) / 2;
     }
+    const RoundTimes times = round_times(model, round, plan_.world);
+    EXPECT_EQ(forward_end(round, true), simulate_layer(times, round.schedule.order).forward);
+    EXPECT_EQ(forward_end(round, false), simulate_serial_layer(times).forward);
+  }
+}
+
+TEST_P(StepsOfRandomPlans, LevelsInTwoWavesAgreeWithTheWalk) {
+  shape_.layers = 1;
+  const CostModel model(shape_, profile_, plan_.ranks_per_host);
+  for (const Round& round : with_random_cuts(plan_, GetParam()).rounds) {
     const RoundTimes times = round_times(model, round, plan_.world);
     EXPECT_EQ(forward_end(round, true), simulate_layer(times, round.schedule.order).forward);
     EXPECT_EQ(forward_end(round, false), simulate_serial_layer(times).forward);

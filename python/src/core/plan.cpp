@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -24,6 +27,8 @@ using GivenWay =
     std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t, std::string, std::int32_t>;
 using Given = std::variant<GivenPlace, GivenWay>;
 using LeafFirst = std::vector<std::vector<std::int32_t>>;
+// By round: degree, tokens.
+using Cuts = std::vector<std::vector<std::pair<std::int32_t, std::int64_t>>>;
 using RowEntry = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
 const Round& round_of(const Plan& plan, std::int64_t round) {
@@ -61,13 +66,27 @@ Placement placement_of(const Given& given) {
   return place(sequence, length, first_rank, {degree, backend_named(backend), inner});
 }
 
-std::string make(std::int32_t world,
-                 std::int32_t sp_max,
-                 std::int32_t ranks_per_host,
-                 std::int64_t token_budget,
+void set_schedule(Round& round, std::size_t index, const LeafFirst& leaf_first, const Cuts& cuts) {
+  Schedule& schedule = round.schedule;
+  if (index < cuts.size()) {
+    for (const auto& [degree, length] : cuts[index]) {
+      schedule.cuts.push_back({.degree = degree, .tokens = length});
+    }
+    std::ranges::sort(schedule.cuts, std::greater<>{}, &LevelCut::degree);
+    schedule.order = default_order(round);
+  }
+  if (index < leaf_first.size()) {
+    const Issue leaf{.phase = Phase::kCompute, .degree = 1};
+    std::erase(schedule.order, leaf);
+    schedule.order.push_back(leaf);
+    schedule.leaf_first = leaf_first[index];
+  }
+}
+
+std::string make(const PlanSettings& settings,
                  const std::vector<std::vector<Given>>& rounds,
-                 const std::string& planner,
-                 const LeafFirst& leaf_first) {
+                 const LeafFirst& leaf_first,
+                 const Cuts& cuts) {
   std::vector<std::vector<Placement>> placements;
   for (const std::vector<Given>& given : rounds) {
     placements.emplace_back();
@@ -75,22 +94,10 @@ std::string make(std::int32_t world,
       placements.back().push_back(placement_of(one));
     }
   }
-  const Plan plan = make_plan({.world = world,
-                               .sp_max = sp_max,
-                               .ranks_per_host = ranks_per_host,
-                               .token_budget = token_budget,
-                               .planner = planner},
-                              std::move(placements),
-                              {},
-                              [&](Round& round, std::size_t index) {
-                                if (index < leaf_first.size()) {
-                                  std::vector<Issue>& order = round.schedule.order;
-                                  const Issue leaf{.phase = Phase::kCompute, .degree = 1};
-                                  std::erase(order, leaf);
-                                  order.push_back(leaf);
-                                  round.schedule.leaf_first = leaf_first[index];
-                                }
-                              });
+  const Plan plan =
+      make_plan(settings, std::move(placements), {}, [&](Round& round, std::size_t index) {
+        set_schedule(round, index, leaf_first, cuts);
+      });
   check(plan);
   return json_text(plan);
 }
@@ -195,11 +202,19 @@ void bind_plan(py::module_& m) {
          std::int64_t token_budget,
          const std::vector<std::vector<Given>>& rounds,
          const std::string& planner,
-         const LeafFirst& leaf_first) {
+         const LeafFirst& leaf_first,
+         const Cuts& cuts) {
         std::string text;
         {
           const py::gil_scoped_release release;
-          text = make(world, sp_max, ranks_per_host, token_budget, rounds, planner, leaf_first);
+          text = make({.world = world,
+                       .sp_max = sp_max,
+                       .ranks_per_host = ranks_per_host,
+                       .token_budget = token_budget,
+                       .planner = planner},
+                      rounds,
+                      leaf_first,
+                      cuts);
         }
         return py::bytes(text);
       },
@@ -210,9 +225,13 @@ void bind_plan(py::module_& m) {
       py::arg("rounds"),
       py::arg("planner") = "given",
       py::arg("leaf_first") = LeafFirst(),
+      py::arg("cuts") = Cuts(),
       "A checked plan of given (sequence, tokens, first_rank, degree) or (..., backend, "
       "ulysses_degree), a list a round. leaf_first: of each round, how many of each rank's leaf "
-      "sequences run first; the others then run after the levels.");
+      "sequences run first; the others then run after the levels. cuts: of each round, "
+      "(degree, tokens) of levels that run as two waves, sequences of up to so many tokens and "
+      "then "
+      "the longer ones.");
   m.def(
       "with_marks",
       [](const std::string& plan, const std::vector<std::vector<std::string>>& marks) {
