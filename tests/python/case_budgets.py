@@ -97,10 +97,12 @@ def whole_step() -> dict[str, Any]:
         model.zero_grad()
         with Allocations() as alive:
             model(**inputs).loss.backward()
-        peak = plan_peak(context.step_memory(), plan, context.rank)
+        memory = context.step_memory()
+        peak = plan_peak(memory, plan, context.rank)
         assert peak is not None
         hidden = 4 * 4 * tokens  # the log-sum-exp is inside the operator
         found[name] = {"alive": alive.most, "predicted": peak.total - hidden, "moment": peak.moment}
+        found[name]["layer"] = memory.model.layer
         context.close()
     return found
 

@@ -142,7 +142,9 @@ def test_ranks_are_told_the_same_of_a_step_that_does_not_fit() -> None:
 def test_the_peak_of_a_sharded_step_is_as_predicted(rows: str, moment: str) -> None:
     found = value(2, "budgets: whole_step")[rows]
     assert moment in found["moment"]
-    assert found["alive"] == pytest.approx(found["predicted"], rel=0.05)
+    assert found["alive"] >= 0.97 * found["predicted"]
+    # gloo's thread may still hold a gathered layer that the step has done with
+    assert found["alive"] <= 1.03 * found["predicted"] + found["layer"]
 
 
 def test_nothing_fits_is_a_sentence() -> None:
