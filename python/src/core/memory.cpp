@@ -42,19 +42,18 @@ std::vector<std::vector<Counts>> counts(const std::string& text, std::int64_t kv
 
 py::dict bytes_of_a_row(const std::string& model, bool qk_norm) {
   const RowBytes row = row_bytes(resolve_model(model), qk_norm);
-  using namespace py::literals;
-  return py::dict("input"_a = row.input,
-                  "kept"_a = row.kept,
-                  "kept_input"_a = row.kept_input,
-                  "read"_a = row.read,
-                  "exchanged"_a = row.exchanged,
-                  "kv_head"_a = row.kv_head,
-                  "saved"_a = row.saved,
-                  "norm"_a = row.norm,
-                  "attention"_a = row.attention,
-                  "first"_a = row.first,
-                  "late"_a = row.late,
-                  "at_attention"_a = row.at_attention);
+  return py::dict(py::arg("input") = row.input,
+                  py::arg("kept") = row.kept,
+                  py::arg("kept_input") = row.kept_input,
+                  py::arg("read") = row.read,
+                  py::arg("exchanged") = row.exchanged,
+                  py::arg("kv_head") = row.kv_head,
+                  py::arg("saved") = row.saved,
+                  py::arg("norm") = row.norm,
+                  py::arg("attention") = row.attention,
+                  py::arg("first") = row.first,
+                  py::arg("late") = row.late,
+                  py::arg("at_attention") = row.at_attention);
 }
 
 }  // namespace
