@@ -6,7 +6,8 @@ Qwen3-MoE at the widths of 30B-A3B (random weights, small vocabulary), FSDP2, bf
 checkpointed, forward and backward of one round: a sequence of half a GPU's tokens on all GPUs, the rest of
 each GPU's tokens in leaf sequences of at most 8K. Saved, from nothing to all: root to leaf, the long
 sequence first, then the leaves, longest first. For each amount: milliseconds of the slowest rank (median),
-bytes saved of a layer, attention launches forward of a step, peak memory. One JSON line an amount.
+bytes saved of a layer, attention launches forward of a step, and peak memory: predicted (docs/memory.md, by
+kind) and measured. One JSON line an amount.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import torch
 import torch.distributed as dist
 from compiled_layers import make_model, step
 from nsp._native import core
+from nsp.peak_report import PeakReport, PeakWatch
 from nsp.row_plan import RowPlan
 
 import nsp
@@ -81,25 +83,25 @@ def main() -> None:
         torch.cuda.set_device(rank)
     dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
     model = make_model(options, torch.device("cuda", rank) if cuda else torch.device("cpu"), world)
-    context = nsp.init(None, model.config, sp_max=world)
+    context = nsp.init(None, model.config, sp_max=world, optimizer_states=0)
     nsp.attach(model, context)
     placed = placements(world, options.tokens)
     plan = core().make_plan(world, world, world, 0, [placed], "given")
     shares = {"nothing": -1.0, "the long sequence": 0.0, "and half the leaves": 0.5, "all": 1.0}
-    rows = {
-        name: inputs(context, core().with_marks(plan, [marks(placed, share)]), options.vocabulary)
-        for name, share in shares.items()
-    }
+    plans = {name: core().with_marks(plan, [marks(placed, share)]) for name, share in shares.items()}
+    rows = {name: inputs(context, plan, options.vocabulary) for name, plan in plans.items()}
     times: dict[str, list[float]] = {name: [] for name in rows}
-    launches, peak = {}, {}
+    launches: dict[str, int] = {}
+    peak: dict[str, PeakReport | None] = {}
+    watch = PeakWatch(context, model)
     for turn in range(options.rounds + 1):
         for name in sorted(rows, reverse=bool(turn % 2)):
-            context.world.reset_counters()
-            if cuda:
-                torch.cuda.reset_peak_memory_stats()
+            model.zero_grad()
+            watch.report()
             seconds = step(model, rows[name])
             launches[name] = context.world.counters()["forward_launches"]
-            peak[name] = torch.cuda.max_memory_allocated() if cuda else 0
+            watch.add(plans[name])
+            peak[name] = watch.report()
             if turn > 0:
                 times[name].append(seconds)
     lines = []
@@ -108,7 +110,9 @@ def main() -> None:
         saved = rows[name]["nsp_plan"].schedule.stash_bytes(0, 128, 2)
         line = {"saved": name, "saved_bytes_a_layer": saved, "ms": 1e3 * statistics.median(values)}
         line |= {"over_nothing": statistics.median(ratios), "forward_launches": launches[name]}
-        lines.append(line | {"peak_bytes": peak[name], "tokens": options.tokens, "layers": options.layers})
+        report = peak[name]
+        line |= {"peak": report.line() if report is not None else None}
+        lines.append(line | {"tokens": options.tokens, "layers": options.layers})
     if rank == 0:
         print("\n".join(json.dumps(line) for line in lines))
         if options.json:

@@ -1,5 +1,6 @@
 // Commands that plan batches of a trace.
 #include "nsp/cli/declare.h"
+#include "nsp/cli/size.h"
 
 namespace nsp {
 namespace {
@@ -44,12 +45,14 @@ void add_marks(CLI::App& command, PlanOptions& options) {
   command
       .add_option("--byte-budget",
                   options.byte_budget,
-                  "bytes of attention output a rank may save of a layer, e.g. 512MiB (default 0: "
-                  "recompute all)")
-      ->transform(CLI::AsSizeValue(false));
+                  "bytes of attention output a rank may save of a layer, e.g. 512MiB or 1.5GiB "
+                  "(default 0: recompute all)")
+      ->transform(size_in_bytes());
   command
       .add_option(
-          "--mark-order", options.mark_order, "what is saved first: seconds-per-byte or tree")
+          "--mark-order",
+          options.mark_order,
+          "what is saved first: seconds-per-byte, tree, or auto, the better by simulated step")
       ->capture_default_str();
 }
 

@@ -12,6 +12,7 @@
 #include "nsp/cost/make_profile.h"
 #include "nsp/plan/plan_json.h"
 #include "nsp/plan/plan_text.h"
+#include "nsp/planner/mark_choice.h"
 #include "nsp/workload/trace.h"
 
 namespace nsp {

@@ -107,16 +107,6 @@ std::vector<std::int64_t> saved_tokens(const Round& round,
 
 }  // namespace
 
-MarkOrder parse_mark_order(const std::string& name) {
-  if (name == "tree") {
-    return MarkOrder::kTree;
-  }
-  if (name == "seconds-per-byte") {
-    return MarkOrder::kSecondsPerByte;
-  }
-  bad_input("mark_order", "'" + name + "'", "must be tree or seconds-per-byte");
-}
-
 std::int64_t saved_token_bytes(const ModelShape& shape) {
   constexpr std::int64_t kLogSumExpBytes = 4;  // a float in every kernel
   return shape.heads * (shape.head_dim * shape.bytes_per_value + kLogSumExpBytes);

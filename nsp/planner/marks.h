@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "nsp/cost/cost_model.h"
@@ -23,8 +22,6 @@ enum class MarkOrder : std::uint8_t {
   kTree,           // the paper's: root to leaf, in a node the dearest recompute first
   kSecondsPerByte  // over all nodes, most seconds of forward attention for a saved byte first
 };
-
-MarkOrder parse_mark_order(const std::string& name);  // tree, seconds-per-byte
 
 struct MarkRule {
   std::int64_t byte_budget = 0;  // most bytes a rank keeps of one layer; 0: recompute everything

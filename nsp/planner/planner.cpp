@@ -8,9 +8,11 @@
 #include "nsp/plan/make_plan.h"
 #include "nsp/planner/bound.h"
 #include "nsp/planner/choice.h"
+#include "nsp/planner/mark_choice.h"
 #include "nsp/planner/request.h"
 #include "nsp/planner/schedules.h"
 #include "nsp/planner/solve.h"
+#include "nsp/sim/best_order.h"
 
 namespace nsp {
 namespace {
@@ -38,22 +40,26 @@ std::int32_t ranks_per_host(const PlanRequest& request, const Profile& profile) 
 void set_marks(Plan& plan,
                const CostModel& model,
                const PlanRequest& request,
-               std::int64_t token_bytes) {
+               const ModelShape& shape) {
   if (request.byte_budget == 0 || plan.rounds.empty()) {
     return;
   }
-  mark_recompute(plan,
-                 model,
-                 {.byte_budget = request.byte_budget,
-                  .token_bytes = token_bytes,
-                  .order = request.mark_order});
-  plan.predicted.bytes_max = std::ranges::max(saved_bytes(plan, token_bytes));
+  MarkRule rule{.byte_budget = request.byte_budget, .token_bytes = saved_token_bytes(shape)};
+  if (request.mark_order) {
+    rule.order = *request.mark_order;
+    mark_recompute(plan, model, rule);
+  } else {
+    mark_by_better_order(plan, model, shape, rule);
+  }
+  plan.predicted.bytes_max = std::ranges::max(saved_bytes(plan, rule.token_bytes));
 }
 
-// Simulated, unless the search has done so, except where every millisecond counts. Borrows all.
+// Simulated, unless the search has done so, except where every millisecond counts. The other planners'
+// levels run whole, as they were published. Borrows all.
 ScheduleRule schedule_rule(const CostModel& model,
                            const ModelShape& shape,
                            const PlanRequest& request,
+                           const Choice& choice,
                            const std::vector<Solution>& rounds) {
   if (request.effort == "fast") {
     return nullptr;
@@ -66,7 +72,11 @@ ScheduleRule schedule_rule(const CostModel& model,
       round.schedule.cuts = known.cuts;
       return;
     }
-    choose_schedule(model, shape, round, request.world);
+    if (choice.kind == PlannerKind::kNsp) {
+      choose_schedule(model, shape, round, request.world);
+    } else {
+      set_order(best_orders(model, round, request.world).whole, round.schedule);
+    }
   };
 }
 
@@ -101,12 +111,12 @@ PlanResult plan_checked(const PlanRequest& request,
   const std::vector<Solution> rounds = solve(batch, request, choice, shape, bound);
   PlanResult result{
       .plan = make_plan(
-          settings, placements(rounds), kept.dropped, schedule_rule(model, shape, request, rounds)),
+          settings, placements(rounds), kept.dropped, schedule_rule(model, shape, request, choice, rounds)),
       .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
   result.plan.bound_seconds =
       static_cast<double>(result.plan.feasible ? bound : bound_without_budget(batch)) / 1e9;
-  set_marks(result.plan, model, request, saved_token_bytes(shape));
+  set_marks(result.plan, model, request, shape);
   return result;
 }
 

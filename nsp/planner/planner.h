@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct PlanRequest {
   std::string effort = "default";  // fast, default, thorough: work limits of searching planners
   OverLength over_length = OverLength::kError;
   std::int64_t byte_budget = 0;  // saved attention output a rank and layer; 0: recompute everything
-  MarkOrder mark_order = MarkOrder::kSecondsPerByte;
+  std::optional<MarkOrder> mark_order{};  // of what is saved; none: the better by simulated step
   // How planner nsp may run a sequence beside local: backend_names(). The executor has ulysses
   // only.
   std::vector<std::string> backends = {"ulysses"};

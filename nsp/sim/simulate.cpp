@@ -75,8 +75,10 @@ Timeline simulate(const Plan& plan,
 std::int64_t simulated_step(const CostModel& model,
                             const ModelShape& shape,
                             const std::vector<Round>& rounds,
-                            std::int32_t world) {
-  return Engine(make_script(model, shape, rounds, world, {}), {}).play().step;
+                            std::int32_t world,
+                            Checkpointing checkpointing) {
+  const SimulateOptions options{.checkpointing = checkpointing};
+  return Engine(make_script(model, shape, rounds, world, options), {}).play().step;
 }
 
 Checkpointing parse_checkpointing(const std::string& name) {

@@ -31,12 +31,13 @@ Timeline simulate(const Plan& plan,
                   const Profile& profile,
                   const SimulateOptions& options = {});
 
-// The step of such a plan alone, nanoseconds, with default options: rounds that have their
-// schedules, under a model of `shape`.
+// The step of such a plan alone, nanoseconds, otherwise with default options: rounds that have
+// their schedules, under a model of `shape`.
 std::int64_t simulated_step(const CostModel& model,
                             const ModelShape& shape,
                             const std::vector<Round>& rounds,
-                            std::int32_t world);
+                            std::int32_t world,
+                            Checkpointing checkpointing = Checkpointing::kNone);
 
 // none, full, marks.
 Checkpointing parse_checkpointing(const std::string& name);

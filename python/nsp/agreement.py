@@ -86,6 +86,8 @@ class Agreement:
 
 def _judge(entries: list[dict[str, Any]], remedy: str) -> dict[str, Any]:
     failed = {rank: entry["failure"] for rank, entry in enumerate(entries) if entry["failure"]}
+    if len(failed) == len(entries) > 1 and len(set(failed.values())) == 1:
+        return {"error": f"on all ranks: {entries[0]['failure']}", "count": 0}
     if failed:
         return {"error": "; ".join(f"rank {rank} failed: {why}" for rank, why in failed.items()), "count": 0}
     texts = [json.dumps(entry["same"], sort_keys=True) for entry in entries]

@@ -19,9 +19,11 @@ import torch.distributed as dist
 from nsp import failure
 from nsp._native import execution
 from nsp.agreement import Agreement, Entry
+from nsp.footprint import step_memory
 from nsp.memory import memory_bound
 from nsp.planning import Plan
 from nsp.settings import Settings, check_settings, make_settings
+from nsp.step_moments import StepMemory
 from nsp.transport import choose, wanted
 
 _names = count()
@@ -42,6 +44,8 @@ class Context:
     modules: weakref.WeakSet[torch.nn.Module] = field(
         default_factory=weakref.WeakSet
     )  # attached attention modules
+    capacity: int | None = None  # bytes that a rank may use; known where budgets are auto or it was given
+    model: weakref.ref[torch.nn.Module] | None = None  # attached last
     _channels: Any = field(default_factory=count)
 
     @property
@@ -58,6 +62,16 @@ class Context:
     def attached(self) -> bool:
         """True while an attached model is alive."""
         return len(self.modules) > 0
+
+    def step_memory(self) -> StepMemory:
+        """What steps of the model attached last hold. ValueError: none is, so nothing is known of it."""
+        model = self.model() if self.model is not None else None
+        if model is None:
+            raise ValueError(
+                "model: 'auto' budgets and memory checks need it; call nsp.attach(model, ctx) before "
+                "nsp.PlannedSteps"
+            )
+        return step_memory(self, model)
 
     def schedule(self, plan: Plan | bytes) -> Any:
         """Compiles a plan for this world: an `nsp._exec.Schedule`, freed with its last reference."""
@@ -93,29 +107,35 @@ def init(
     config: Any,
     *,
     sp_max: int,
-    token_budget: int | None = None,
+    token_budget: int | str | None = None,
     planner: str = "nsp",
     profile: str | None = None,
     ranks_per_host: int | None = None,
     over_length: str = "error",
-    byte_budget: float = 0.0,
+    byte_budget: float | str = 0.0,
     backends: Sequence[str] = ("ulysses",),
     streaming: bool = True,
     self_check: bool = True,
     replicas: bool = False,
     timeout: timedelta = timedelta(minutes=10),
     attention: str = "",
+    device_bytes: float | str | None = None,
+    optimizer_states: int = 2,
 ) -> Context:
     """Makes the context of the ranks that FSDP shards over. Collective over these ranks.
 
     mesh: 1-D DeviceMesh, ProcessGroup, or None for all ranks. config: a Hugging Face config, or a ModelShape
     as a dict. sp_max: largest degree, a power of two that divides the world and the heads. token_budget: most
-    tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up). profile: a preset's
+    tokens a rank holds in a round (default: 1.2 x tokens_per_step / world, rounded up; "auto": the most that
+    fits the device, docs/memory.md). profile: a preset's
     name, a path or JSON text; by default cpu-gloo on CPU and h200 on GPUs. backends: what planner nsp may use
     beside local, as in `nsp.plan`; with gather or ring sp_max need not divide the heads. byte_budget: GiB of
     attention output that a rank saves of each checkpointed layer, so that backward need not attend again
-    (docs/memory.md; 0: all is recomputed; of no use to layers without checkpointing). streaming: False runs
-    every exchange beside nothing, for comparison; the numbers are the same. replicas: allow a mesh
+    (docs/memory.md; also '512MiB'; 0: all is recomputed; of no use to layers without checkpointing; "auto":
+    what the device has left). device_bytes: what a rank may use of its device, for "auto" and to refuse steps
+    that need more (default: measured where a budget is "auto"). optimizer_states: values that the optimizer
+    keeps of each trained one, for these (AdamW: 2). streaming: False runs every exchange beside nothing, for
+    comparison; the numbers are the same. replicas: allow a mesh
     that covers only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the
     device's fastest; flash has a deterministic backward under torch.use_deterministic_algorithms(True)).
     Inside a host rows travel by peer copies where all ranks can (see nsp.transport; NSP_TRANSPORT forces
@@ -151,6 +171,8 @@ def init(
         over_length=over_length,
         byte_budget=byte_budget,
         backends=backends,
+        device_bytes=device_bytes,
+        optimizer_states=optimizer_states,
         streaming=streaming,
     )
     check_settings(settings)

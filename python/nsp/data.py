@@ -7,7 +7,6 @@ it. Row tensors are (1, T): one batch entry, T tokens of this rank.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ import torch
 
 from nsp._native import core
 from nsp.batches import batches, check_targets, kept_lengths
+from nsp.budgets import check_fits, find_budgets
 from nsp.context import Context
 from nsp.loss import IGNORE
 from nsp.planning import Plan, fitting, plan
@@ -64,7 +64,9 @@ class PlannedSteps:
         self.dataset, self.context, self.tokens_per_step = dataset, context, tokens_per_step
         self.seed, self.drop_last = seed, drop_last
         self.planner = planner or settings.planner
-        self.token_budget = settings.token_budget or math.ceil(1.2 * tokens_per_step / settings.world)
+        budgets = find_budgets(context, tokens_per_step, dataset.lengths)
+        self.token_budget, self.byte_budget = budgets.token_budget, budgets.byte_budget
+        self.memory = context.step_memory() if context.capacity is not None and context.attached else None
         check_targets(getattr(dataset, "targets", None), dataset.lengths)
         self._kept = kept_lengths(dataset.lengths, self.limit, settings.over_length, quiet=context.rank > 0)
         self.set_epoch(epoch)
@@ -88,7 +90,9 @@ class PlannedSteps:
         return self.step(k, self.plan(k))
 
     def step(self, k: int, made: Plan) -> Step:
-        """Batch k by this plan of it: reads this rank's slices."""
+        """Batch k by this plan of it: reads this rank's slices. RuntimeError: it does not fit the devices."""
+        if self.memory is not None and self.context.capacity is not None:
+            check_fits(self.memory, self.context.capacity, k, made)
         samples = self.samples(k)
         schedule = self.context.schedule(made)
         targets = self._targets(samples)
@@ -111,7 +115,11 @@ class PlannedSteps:
     def plan(self, k: int, planner: str | None = None) -> Plan:
         """The plan of batch k, by another planner if named. RuntimeError: nothing fits."""
         request = self.request
-        return fitting(k, plan(self.lengths(k), **{**request, "planner": planner or request["planner"]}))
+        if planner is not None:
+            request["planner"] = planner
+            if planner != "nsp":  # the others have backends of their own
+                request["backends"] = ("ulysses",)
+        return fitting(k, plan(self.lengths(k), **request))
 
     @property
     def request(self) -> dict[str, Any]:
@@ -125,7 +133,7 @@ class PlannedSteps:
             "planner": self.planner,
             "model": settings.model,
             "profile": settings.profile,
-            "byte_budget": settings.byte_budget,
+            "byte_budget": self.byte_budget,
             "backends": settings.backends,
         }
 

@@ -46,12 +46,13 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 grad_hidden[begin : begin + rows] = slope @ weight_VH
             if grad_weight is not None:
                 grad_weight += slope.T @ hidden
-        ctx.grads, ctx.weight_dtype = (grad_hidden, grad_weight), weight_VH.dtype
+        ctx.save_for_backward(grad_hidden, grad_weight)  # gone with this node's turn, not with the loss
+        ctx.weight_dtype = weight_VH.dtype
         return loss
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        grad_hidden, grad_weight = ctx.grads
+        grad_hidden, grad_weight = ctx.saved_tensors
         if grad_hidden is not None:
             grad_hidden = grad_hidden * grad.to(grad_hidden.dtype)
         if grad_weight is not None:

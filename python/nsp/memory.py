@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
+from nsp.sizes import format_bytes
+
 if TYPE_CHECKING:
     from nsp.context import Context
 
@@ -28,16 +30,23 @@ class Memory:
     saved: int = 0
 
     def __str__(self) -> str:
-        return (
-            f"memory of a rank beside the model's: communicator about {_text(self.communicator)}, attention "
-            f"workspace up to {_text(self.workspace)}, exchange buffers up to {_text(self.exchange)}"
-            + (f", arena about {_text(self.arena)}" if self.arena else "")
-            + (f", saved attention output up to {_text(self.saved)}" if self.saved else "")
-        )
+        parts = [
+            f"communicator about {format_bytes(self.communicator)}",
+            f"attention workspace up to {format_bytes(self.workspace)}",
+            f"exchange buffers up to {format_bytes(self.exchange)}",
+        ]
+        if self.arena:
+            parts.append(f"arena about {format_bytes(self.arena)}")
+        if self.saved:
+            parts.append(f"saved attention output up to {format_bytes(self.saved)}")
+        return f"memory of a rank beside the model's: {', '.join(parts)}"
 
 
-def memory(context: Context, token_budget: int, dtype: torch.dtype) -> Memory:
-    """token_budget: tokens that a rank holds in a round at most. dtype: of q, k and v.
+def memory(
+    context: Context, token_budget: int, dtype: torch.dtype, byte_budget: int | None = None
+) -> Memory:
+    """token_budget: tokens that a rank holds in a round at most. dtype: of q, k and v. byte_budget: bytes
+    saved of a layer (default: the context's).
 
     Exchange buffers hold one layer's at a time; what forward keeps for backward is activation memory. The
     bound leaves out a row a sequence (pieces differ by one) and up to 128 that flash pads each with.
@@ -45,8 +54,9 @@ def memory(context: Context, token_budget: int, dtype: torch.dtype) -> Memory:
     shape = context.settings.shape
     workspace, exchange, arena = memory_bound(context, token_budget, dtype.itemsize)
     nccl = context.device.type == "cuda" and dist.get_backend(context.group) == "nccl"
-    saved = context.settings.byte_budget // _token_bytes(shape, shape["bytes_per_value"])  # tokens of a layer
-    saved *= shape["layers"] * _token_bytes(shape, dtype.itemsize)
+    budget = context.settings.byte_budget if byte_budget is None else byte_budget
+    saved = budget // saved_row_bytes(shape)  # tokens of a layer
+    saved *= shape["layers"] * saved_row_bytes(shape, dtype.itemsize)
     return Memory(NCCL_BYTES if nccl else 0, workspace, exchange, arena, saved)
 
 
@@ -55,23 +65,18 @@ def memory_bound(context: Context, token_budget: int, value_bytes: int) -> tuple
     take `value_bytes`.
     """
     settings = context.settings
+    saves = settings.byte_budget > 0 or "byte_budget" in settings.auto
     heads, kv_heads, head_dim = (settings.shape[name] for name in ("heads", "kv_heads", "head_dim"))
     workspace, exchange, arena = context.world.memory_bound(
-        token_budget, settings.ways, heads, kv_heads, head_dim, value_bytes, settings.byte_budget > 0
+        token_budget, settings.ways, heads, kv_heads, head_dim, value_bytes, saves
     )
     return workspace, exchange, arena
 
 
-def _token_bytes(shape: dict[str, Any], value_bytes: int) -> int:
-    """Of a saved token in one layer: its attention output and a log-sum-exp a head."""
-    count: int = shape["heads"] * (shape["head_dim"] * value_bytes + (8 if value_bytes == 8 else 4))
-    return count
-
-
-def _text(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
+def saved_row_bytes(shape: dict[str, Any], value_bytes: int | None = None) -> int:
+    """Of a saved token in one layer: its attention output and a log-sum-exp a head. Without value_bytes: as
+    planners count it, in the config's type.
+    """
+    if value_bytes is None:
+        return int(shape["heads"] * (shape["head_dim"] * shape["bytes_per_value"] + 4))
+    return int(shape["heads"] * (shape["head_dim"] * value_bytes + (8 if value_bytes == 8 else 4)))

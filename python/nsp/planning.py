@@ -129,7 +129,7 @@ def plan(
     effort: str = "default",
     over_length: str = "error",
     byte_budget: int = 0,
-    mark_order: str = "seconds-per-byte",
+    mark_order: str = "auto",
     backends: Sequence[str] = ("ulysses",),
     ep: int = 1,
 ) -> Plan:
@@ -141,7 +141,8 @@ def plan(
     batch takes several rounds, planned together: give a whole window of gradient accumulation as one.
     over_length: error, skip or truncate.
     byte_budget: most bytes of attention output that a rank saves of a layer, so that it need not be
-    recomputed; mark_order: seconds-per-byte, or tree, from the root down.
+    recomputed; mark_order, of what is saved: seconds-per-byte; tree, from the root down; auto, the better by
+    simulated step.
     backends: what planner nsp may use beside local: ulysses, gather, ring, usp-ring, usp-gather, usp, all.
     Sliding windows run on local and ulysses alone.
     ep: ranks of an expert-parallel group; the predicted seconds count the wait at its exchange.

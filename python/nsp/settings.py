@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nsp._native import core
+from nsp.sizes import parse_bytes
 
-MOST_GIB = 2**32
+AUTO = "auto"
 OVER_LENGTH = ("error", "skip", "truncate")
 
 
@@ -28,6 +29,17 @@ class Settings:
     model: str
     byte_budget: int = 0  # bytes of attention output that a rank saves of a checkpointed layer
     backends: tuple[str, ...] = ("ulysses",)  # what planner nsp may use beside local
+    auto: tuple[str, ...] = ()  # of token_budget and byte_budget, those that fill the device
+    device_bytes: int | None = None  # that a rank may use; None: measured where a budget is auto
+    optimizer_states: int = 2  # values that the optimizer keeps of a trained one
+
+    @property
+    def planning(self) -> dict[str, Any]:
+        """The keywords of _core.plan."""
+        fields = asdict(self)
+        for name in ("auto", "device_bytes", "optimizer_states", "streaming"):
+            del fields[name]
+        return {**fields, "token_budget": self.token_budget or 0, "backends": list(self.backends)}
     streaming: bool = True  # exchanges beside attention
 
     @property
@@ -50,34 +62,45 @@ def make_settings(
     device_type: str,
     *,
     sp_max: int,
-    token_budget: int | None = None,
+    token_budget: int | str | None = None,
     planner: str = "nsp",
     profile: str | None = None,
     ranks_per_host: int | None = None,
     over_length: str = "error",
-    byte_budget: float = 0.0,
+    byte_budget: float | str = 0.0,
     backends: Sequence[str] = ("ulysses",),
+    device_bytes: float | str | None = None,
+    optimizer_states: int = 2,
     streaming: bool = True,
 ) -> Settings:
-    """Fills in the defaults; byte_budget in GiB. ValueError: a model that the executor cannot run."""
+    """Fills in the defaults; byte_budget and device_bytes as `parse_bytes` takes them. ValueError: a model
+    that the executor cannot run, or a size that is none.
+    """
+    given = {"token_budget": token_budget, "byte_budget": byte_budget}
+    auto = tuple(name for name, budget in given.items() if budget == AUTO)
     if isinstance(backends, str) or not isinstance(backends, Sequence) or not backends:
         raise ValueError(f"backends: {backends!r} is not a list of names; give ('ulysses', 'ring')")
-    if not isinstance(byte_budget, (int, float)) or not 0 <= byte_budget < MOST_GIB:
+    if auto and device_type == "cpu" and device_bytes is None:
         raise ValueError(
-            f"byte_budget: {byte_budget!r} is not a size; give GiB of attention output to save of a layer, "
-            "from 0 (recompute all)"
+            f"{auto[0]}: 'auto' measures the memory of a GPU, and these ranks run on cpu; give a number, or "
+            "device_bytes, what a rank may use"
         )
+    if isinstance(token_budget, str) and token_budget != AUTO:
+        raise ValueError(f"token_budget: {token_budget!r} is no number of tokens; give one, or 'auto'")
     return Settings(
         world=world,
         sp_max=sp_max,
         ranks_per_host=ranks_per_host or _ranks_per_host(world),
-        token_budget=token_budget,
+        token_budget=None if isinstance(token_budget, str) else token_budget,
         planner=planner,
         profile=profile or ("cpu-gloo" if device_type == "cpu" else "h200"),
         over_length=over_length,
         model=json.dumps(_shape(config), sort_keys=True),
-        byte_budget=int(byte_budget * 2**30),
+        byte_budget=0 if byte_budget == AUTO else parse_bytes("byte_budget", byte_budget),
         backends=tuple(backends),
+        auto=auto,
+        device_bytes=None if device_bytes is None else parse_bytes("device_bytes", device_bytes),
+        optimizer_states=optimizer_states,
         streaming=streaming,
     )
 
@@ -104,15 +127,19 @@ def check_settings(settings: Settings) -> None:
         raise ValueError(
             f"token_budget: {settings.token_budget} is not positive; give tokens a rank, or None"
         )
+    if settings.device_bytes is not None and settings.device_bytes < 1:
+        raise ValueError("device_bytes: 0 holds nothing; give what a rank may use, such as '80GiB'")
+    if not isinstance(settings.optimizer_states, int) or not 0 <= settings.optimizer_states <= 16:
+        raise ValueError(
+            f"optimizer_states: {settings.optimizer_states!r} is not from 0 to 16; give the values that the "
+            "optimizer keeps of each trained one (AdamW: 2)"
+        )
     if world % settings.ranks_per_host:
         raise ValueError(
             f"ranks_per_host: {settings.ranks_per_host} does not divide the world of {world} ranks"
         )
     # An empty plan makes the C++ side look at planner, profile and model before anything starts.
-    fields = asdict(settings)
-    fields.update(token_budget=settings.token_budget or 0, backends=list(settings.backends))
-    del fields["streaming"]  # of the executor
-    core().plan([], **fields)
+    core().plan([], **settings.planning)
 
 
 def _shape(config: Any) -> dict[str, Any]:

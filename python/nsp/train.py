@@ -8,6 +8,7 @@ code. Exit code 2: bad options (torchrun itself then ends with 1).
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -24,6 +25,7 @@ from nsp.context import Context
 from nsp.corpus import VOCABULARY, Corpus, load_corpus
 from nsp.memory import memory
 from nsp.metrics import Metrics, format_lengths
+from nsp.peak_report import PeakReport, PeakWatch
 from nsp.settings import check_settings, make_settings
 from nsp.trace import StepTrace
 from nsp.train_options import default_budget, default_sp_max, options
@@ -66,9 +68,9 @@ def make_model(args: argparse.Namespace, config: Any, context: Context) -> Any:
     mesh = dist.device_mesh.init_device_mesh(context.device.type, (context.world_size,))
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if cuda else None
     nsp.shard(model.to(context.device).train(), mesh, mixed_precision=policy)
-    nsp.attach(model, context)
     if args.checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
+    nsp.attach(model, context)
     if compiled:
         nsp.compile_layers(model)
     return model
@@ -81,7 +83,9 @@ def compiles(args: argparse.Namespace, context: Context) -> bool:
 
 def train(
     args: argparse.Namespace, context: Context, model: Any, steps: nsp.PlannedSteps, metrics: Metrics
-) -> None:
+) -> PeakReport | None:
+    """What was predicted and measured of memory."""
+    watch = PeakWatch(context, model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.95), weight_decay=0.1)
     warm = max(1, args.steps // 10)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / warm))
@@ -103,11 +107,13 @@ def train(
             optimizer.step()
             schedule.step()
             optimizer.zero_grad()
+            watch.add(step.plan)
             dist.all_reduce(loss, group=context.group)
             metrics.write(done, float(loss) / context.world_size, step, time.perf_counter() - begin, steps)
             trace.after(done, last=args.steps - 1)
             done += 1
         epoch += 1
+    return watch.report()
 
 
 def describe(args: argparse.Namespace, context: Context, corpus: Corpus, steps: nsp.PlannedSteps) -> str:
@@ -121,7 +127,7 @@ def describe(args: argparse.Namespace, context: Context, corpus: Corpus, steps: 
         f"{args.tokens_per_step} tokens a step, at most {steps.token_budget} a rank, planner "
         f"{steps.planner}, "
         f"{len(steps)} steps an epoch\n"
-        f"{memory(context, steps.token_budget, attention_type)}\n"
+        f"{memory(context, steps.token_budget, attention_type, steps.byte_budget)}\n"
         f"decoder layers: {'compiled at the first step' if compiles(args, context) else 'eager'}"
     )
 
@@ -143,6 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "token_budget": default_budget(args, world),
             "over_length": "truncate",
             "byte_budget": args.byte_budget,
+            "device_bytes": args.device_bytes,
             "streaming": args.streaming,
         }
         check_settings(make_settings(world, config, "cuda" if cuda else "cpu", **keywords))
@@ -158,11 +165,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start_ranks(cuda, rank, local, world)
     try:
         context = nsp.init(None, config, **keywords)
+        model = make_model(args, config, context)
         steps = nsp.PlannedSteps(corpus, context, args.tokens_per_step, seed=args.seed)
         if rank == 0:
             print(describe(args, context, corpus, steps), flush=True)
-        model = make_model(args, config, context)
-        train(args, context, model, steps, Metrics(args.name if rank == 0 else None))
+        report = train(args, context, model, steps, Metrics(args.name if rank == 0 else None))
+        if rank == 0 and report is not None:
+            print(report, json.dumps({"memory": report.line()}), sep="\n", flush=True)
         context.close()
     finally:
         dist.destroy_process_group()

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
+from nsp.settings import AUTO
+from nsp.sizes import parse_bytes
 from nsp.transport import wanted
 
 
@@ -37,9 +39,10 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     add(
         "--token-budget",
-        type=int,
+        type=_tokens,
         default=None,
-        help="most tokens a rank holds (1.2 x tokens a step / ranks; static:K at least 1.2 x longest / K)",
+        help="most tokens a rank holds (1.2 x tokens a step / ranks; static:K at least 1.2 x longest / K), "
+        "or auto: the most that fits the device",
     )
     add(
         "--planner",
@@ -90,13 +93,23 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     add(
         "--byte-budget",
-        type=float,
-        default=0.0,
-        metavar="GIB",
-        help="with --checkpointing: attention output that a rank saves of a layer, GiB (0: recompute all)",
+        default="0",
+        metavar="SIZE",
+        help="with --checkpointing: attention output that a rank saves of a layer, GiB or e.g. 512MiB (0: "
+        "recompute all), or auto: what the device has left",
+    )
+    add(
+        "--device-bytes",
+        default=None,
+        metavar="SIZE",
+        help="with a budget that is auto: what a rank may use of its device, e.g. 80GiB (measured)",
     )
     add("--check-only", action="store_true", help="say whether the options work, and stop")
     return check_options(parser.parse_args(arguments))
+
+
+def _tokens(text: str) -> int | str:
+    return AUTO if text == AUTO else int(text)
 
 
 def _steps(text: str) -> tuple[int, int]:
@@ -146,7 +159,8 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
         raise ValueError(
             f"--backends: planner {args.planner} chooses its own; leave --backends out, or use --planner nsp"
         )
-    if args.byte_budget != 0 and not args.checkpointing:
+    saves = args.byte_budget == AUTO or parse_bytes("--byte-budget", args.byte_budget) > 0
+    if saves and not args.checkpointing:
         raise ValueError(
             f"--byte-budget: {args.byte_budget} saves nothing without recomputation; add --checkpointing"
         )
@@ -165,11 +179,12 @@ def default_sp_max(world: int, heads: int, backends: tuple[str, ...] = ("ulysses
     return max(d for d in (1, 2, 4) if world % d == 0 and (heads % d == 0 or not splits))
 
 
-def default_budget(args: argparse.Namespace, world: int) -> int | None:
+def default_budget(args: argparse.Namespace, world: int) -> int | str | None:
     """One degree for all needs room for the longest sample on its ranks beside its share of the rest."""
     name, given, degree = args.planner.partition(":")
-    if args.token_budget is not None or name not in ("static", "static-tokens") or not given:
-        return int(args.token_budget) if args.token_budget is not None else None
+    budget: int | str | None = args.token_budget
+    if budget is not None or name not in ("static", "static-tokens") or not given:
+        return budget
     if not degree.isdigit() or int(degree) < 1:
         raise ValueError(f"--planner: {args.planner!r} names no degree; use static:K with K = 1, 2, 4, ...")
     share = -(-12 * args.tokens_per_step // (10 * world))

@@ -59,6 +59,16 @@ TEST(PlanCommand, PlansEachShippedTrace) {
   }
 }
 
+TEST(PlanCommand, SizesHaveUnitsAndDecimals) {
+  const auto saved = [](const std::string& size) {
+    return call(small({"--byte-budget", size})).out;
+  };
+  expect_contains(saved("1.5KiB"), "of 1536 bytes a rank and layer");
+  expect_contains(saved("1 kib"), "of 1024 bytes");
+  expect_contains(saved("0.25GiB"), "of 268435456 bytes");
+  expect_contains(saved("20000"), "of 20000 bytes");
+}
+
 TEST(PlanCommand, JsonOnStandardOutputIsThePlanAlone) {
   const Outcome outcome = call(small({"--json", "-"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -107,6 +117,10 @@ TEST(PlanCommand, BadInputIsOneSentence) {
   expect_bad_input(small({"--token-budget", "-1"}), "token_budget");
   expect_bad_input(small({"--byte-budget", "-1"}), "byte_budget -1");
   expect_bad_input(small({"--byte-budget", "3 apples"}), "byte-budget");
+  expect_bad_input(small({"--byte-budget", "1.5"}), "byte-budget");
+  expect_bad_input(small({"--byte-budget", "-1GiB"}), "is not a size");
+  expect_bad_input(small({"--byte-budget", "99999999999GiB"}), "beyond 2^62");
+  expect_bad_input(small({"--byte-budget", "99999999999999999999"}), "beyond 2^62");
   expect_bad_input(small({"--mark-order", "upwards"}), "upwards");
   expect_bad_input(
       {"plan", "--lengths", file_with("5\n"), "--world", "4", "--sp-max", "4", "--model", "gpt-9"},

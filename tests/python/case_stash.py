@@ -231,6 +231,47 @@ def frozen() -> dict[str, Any]:
     return found
 
 
+class Adapter(torch.nn.Module):
+    """A frozen projection and a product of two narrow matrices beside it."""
+
+    def __init__(self, plain: torch.nn.Linear, rank: int = 2) -> None:
+        super().__init__()
+        self.plain = plain.requires_grad_(False)
+        dice = torch.Generator().manual_seed(plain.out_features)
+        inner, outer = (rank, plain.in_features), (plain.out_features, rank)
+        self.down = torch.nn.Parameter(torch.randn(inner, generator=dice, dtype=plain.weight.dtype))
+        self.up = torch.nn.Parameter(torch.randn(outer, generator=dice, dtype=plain.weight.dtype))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.plain(x) + x @ self.down.T @ self.up.T
+        return out
+
+
+def adapted() -> Any:
+    """All is frozen but adapters of q and v (LoRA)."""
+    model = make_model().requires_grad_(False)
+    for layer in model.model.layers:
+        for name in ("q_proj", "v_proj"):
+            setattr(layer.self_attn, name, Adapter(getattr(layer.self_attn, name)))
+    return model
+
+
+def adapters() -> dict[str, Any]:
+    """Sharded, at several budgets: number of trained parameters, their worst error, what is held."""
+    found = {}
+    for budget in ("0", "half", "unlimited"):
+        step, samples = make_step(2, "mixed b", budget)
+        model = nsp.shard(adapted(), dist.device_mesh.init_device_mesh("cpu", (2,)))
+        nsp.attach(model, context(2, 8, 2))
+        model.gradient_checkpointing_enable(PLAIN)
+        model.disable_input_require_grads()
+        got = run(model, step)
+        _, grads = reference(adapted(), samples)
+        error = relative(got["grads"], {name: grads[name] for name in got["grads"]})
+        found[budget] = [len(got["grads"]), error, got["held"]]
+    return found
+
+
 def narrow() -> dict[str, Any]:
     """Autocast to bfloat16 inside autocast to float16: bitwise as without marks."""
     grads = []
@@ -290,6 +331,12 @@ def faults() -> dict[str, Any]:
     found["recomputation"] = [text, held()]
     handle.remove()
 
+    model = fresh(2)
+    model.model.layers[0].self_attn.o_proj.register_full_backward_pre_hook(broken)
+    text = message(backward)
+    gc.collect()
+    found["backward"] = [text, held()]
+
     for budget in ("0", "half", "unlimited"):
         (row,) = make_step(2, "mixed a", budget)[0].rounds
         model = fresh(2)
@@ -302,6 +349,10 @@ def faults() -> dict[str, Any]:
     model = fresh(2, {"use_reentrant": True})
     found["reentrant"] = [message(backward_of(model, row)), held()]
     return found
+
+
+def broken(module: Any, slope: Any) -> None:
+    raise ValueError("broken in backward")
 
 
 def double_in_place(module: Any, args: tuple[torch.Tensor]) -> None:
@@ -367,14 +418,14 @@ def compiled() -> dict[str, Any]:
 
 
 def many_plans() -> dict[str, Any]:
-    """120 plans in a row, each with other marks: resident bytes of every rank after 40 and after 120."""
+    """300 plans in a row, each with other marks: resident bytes of every rank after 100 and after 300."""
     dice = random.Random(11)
-    model = nsp.shard(make_model(dtype=torch.float32), dist.device_mesh.init_device_mesh("cpu", (2,)))
+    model = make_model(dtype=torch.float32)  # whole on each rank: sharding would take most of the time
     nsp.attach(model, context(2, 8, 2))
     model.gradient_checkpointing_enable(PLAIN)
     memory, held = {}, 0
-    for turn in range(1, 121):
-        lengths = [dice.randrange(1, 120) for _ in range(dice.randrange(3, 9))]
+    for turn in range(1, 301):
+        lengths = [dice.randrange(1, 60) for _ in range(dice.randrange(3, 7))]
         steps, _ = make_steps(Case(2, tuple(lengths), 2))
         placements = []
         for sequence, sample in enumerate(steps.samples(0)):
@@ -387,11 +438,22 @@ def many_plans() -> dict[str, Any]:
         model.zero_grad()
         memory[turn] = resident_bytes()
         held += steps.context.world.counters()["stash_bytes"]
-    return {"at 40": gathered(memory[40]), "at 120": gathered(memory[120]), "held": gathered(held)}
+    return {"at 100": gathered(memory[100]), "at 300": gathered(memory[300]), "held": gathered(held)}
 
 
 CASES: dict[int, list[Callable[[], Any]]] = {
-    2: [planner_budget, switches, loops, frozen, narrow, own_checkpoints, compiled, many_plans, faults],
+    2: [
+        planner_budget,
+        switches,
+        loops,
+        frozen,
+        adapters,
+        narrow,
+        own_checkpoints,
+        compiled,
+        many_plans,
+        faults,
+    ],
     4: [budgets],
 }
 

@@ -50,7 +50,7 @@ class World:
 class Rank:
     """A context with an attached model that reads, and agrees with itself."""
 
-    attached, device, world = True, torch.device("cpu"), World()
+    attached, device, world, capacity = True, torch.device("cpu"), World(), None
 
     def __init__(self, rank: int, settings: Settings) -> None:
         self.rank, self.settings, self.world_size = rank, settings, settings.world

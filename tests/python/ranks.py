@@ -8,6 +8,7 @@ import traceback
 from datetime import timedelta
 from pathlib import Path
 
+import case_budgets
 import case_compile
 import case_misc
 import case_parity
@@ -22,7 +23,7 @@ def main(out: str) -> None:
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     world, rank = dist.get_world_size(), dist.get_rank()
     results = {}
-    modules = (case_parity, case_misc, case_windows, case_compile, case_stash)
+    modules = (case_parity, case_misc, case_windows, case_compile, case_stash, case_budgets)
     for name, case in [item for module in modules for item in module.cases(world).items()]:
         error, value = "", None
         try:

@@ -229,8 +229,14 @@ def test_two_models_in_one_process(context: nsp.Context) -> None:
         (["--head-dim", "3"], "--head-dim: 3"),
         (["--lr", "inf"], "--lr: inf"),
         (["--name", "a/b"], "--name: 'a/b'"),
-        (["--byte-budget", "1"], "--byte-budget: 1.0"),
-        (["--checkpointing", "--byte-budget", "-1"], "byte_budget: -1.0"),
+        (["--byte-budget", "1"], "--byte-budget: 1 saves nothing"),
+        (["--checkpointing", "--byte-budget", "-1"], "--byte-budget: '-1' is not a size"),
+        (["--checkpointing", "--byte-budget", "9e9TiB"], "--byte-budget: '9e9TiB' is beyond 2^62 bytes"),
+        (["--checkpointing", "--byte-budget", "auto"], "byte_budget: 'auto' measures the memory of a GPU"),
+        (["--token-budget", "auto"], "token_budget: 'auto' measures the memory of a GPU"),
+        (["--token-budget", "auto", "--device-bytes", "0"], "device_bytes: 0 holds nothing"),
+        (["--token-budget", "auto", "--device-bytes", "all"], "device_bytes: 'all' is not a size"),
+        (["--token-budget", "many"], "--token-budget"),
     ],
 )
 def test_train_options_exit_with_2(
@@ -253,8 +259,10 @@ def test_things_that_are_no_model_or_config(context: nsp.Context) -> None:
         make_settings(2, {}, "cpu", sp_max=2)
     with pytest.raises(ValueError, match="sp_max: '2' is not an integer"):
         check_settings(make_settings(2, config(), "cpu", sp_max="2"))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="byte_budget: '1' is not a size"):
-        make_settings(2, config(), "cpu", sp_max=2, byte_budget="1")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="byte_budget: 'much' is not a size"):
+        make_settings(2, config(), "cpu", sp_max=2, byte_budget="much")
+    with pytest.raises(ValueError, match="optimizer_states: -1 is not from 0 to 16"):
+        check_settings(make_settings(2, config(), "cpu", sp_max=2, optimizer_states=-1))
 
 
 def test_an_empty_batch_is_a_valid_empty_plan() -> None:

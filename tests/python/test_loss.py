@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 F = torch.nn.functional
 
+from allocations import Allocations  # noqa: E402  needs torch
 from nsp.loss import linear_cross_entropy  # noqa: E402
 
 
@@ -61,3 +62,17 @@ def test_a_frozen_head_gets_no_gradient() -> None:
     loss = linear_cross_entropy(hidden, weight.detach(), target)
     loss.backward()
     assert hidden.grad is not None
+
+
+def test_gradients_are_held_until_backward_and_no_longer_than_the_graph() -> None:
+    hidden, weight, target = inputs()
+    with Allocations([hidden, weight, target]) as alive:
+        loss = linear_cross_entropy(hidden, weight, target)
+        held = alive.live
+        loss.backward(retain_graph=True)
+        loss.backward()  # the loss itself stays
+    assert held >= hidden.nbytes + weight.nbytes
+    assert alive.live <= hidden.grad.nbytes + weight.grad.nbytes + 64
+    once = linear_cross_entropy(hidden, weight, target)
+    for a, b in zip(torch.autograd.grad(once, (hidden, weight)), (hidden.grad, weight.grad), strict=True):
+        assert torch.equal(2 * a, b)

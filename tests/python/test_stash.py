@@ -104,6 +104,14 @@ def test_partly_frozen_models() -> None:
         assert held == 0, name
 
 
+@pytest.mark.parametrize("budget", ["0", "half", "unlimited"])
+def test_adapters_of_frozen_projections(budget: str) -> None:
+    parameters, error, held = value(2, "stash: adapters")[budget]
+    assert parameters == 8  # two layers, q and v, two matrices each
+    assert error <= LIMIT
+    assert held == 0
+
+
 def test_nested_autocast_is_bitwise_equal() -> None:
     assert value(2, "stash: narrow") == {"half": True, "unlimited": True}
 
@@ -119,7 +127,7 @@ def test_compiled_layers(budget: str) -> None:
 def test_memory_stays_flat_over_changing_marks() -> None:
     found = value(2, "stash: many_plans")
     assert found["held"] == [0, 0]
-    for early, late in zip(found["at 40"], found["at 120"], strict=True):
+    for early, late in zip(found["at 100"], found["at 300"], strict=True):
         assert late - early < 16 << 20
 
 
@@ -127,6 +135,7 @@ def test_faults_leave_nothing_behind() -> None:
     found = value(2, "stash: faults")
     assert found["forward"] == ["broken", 0]
     assert found["recomputation"] == ["broken again", 0]
+    assert found["backward"] == ["broken in backward", 0]
     assert all(held == 0 for _, held in found.values())
 
 

@@ -31,6 +31,8 @@ OPTIONS = [
     "1e-2",
 ]
 
+AUTO = ["--byte-budget", "auto", "--device-bytes", "64MiB"]
+
 
 @pytest.mark.parametrize("planner", ["nsp", "static:2"])
 def test_two_ranks_learn_a_folder(planner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +43,7 @@ def test_two_ranks_learn_a_folder(planner: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     more = {
         "static:2": ["--trace", "traced", "--trace-steps", "2:4"],
-        "nsp": ["--backends", "all", "--checkpointing", "--byte-budget", "0.0001"],
+        "nsp": ["--backends", "all", "--checkpointing", *AUTO],
     }[planner]
     done = torchrun(
         2, "-m", "nsp.train", "--corpus", str(texts), "--planner", planner, "--name", "one", *OPTIONS, *more
@@ -57,6 +59,12 @@ def test_two_ranks_learn_a_folder(planner: str, tmp_path: Path, monkeypatch: pyt
         check_trace(tmp_path / "traced" / "trace.json.gz")
     assert "exchange buffers up to" in done.stdout
     assert ("saved attention output up to" in done.stdout) == (planner == "nsp")
+    report, line = done.stdout.splitlines()[-2:]
+    assert report.startswith("peak memory of rank ")
+    found = json.loads(line)["memory"]
+    assert found["measured"] is None
+    assert (found["measured_saved"] > 0) == (planner == "nsp")
+    assert sum(found["kinds"].values()) == found["predicted"]
 
 
 def check_trace(path: Path) -> None:

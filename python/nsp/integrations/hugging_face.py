@@ -9,6 +9,7 @@ in chunks of rows. Shapes: T tokens of a rank, H query heads, K KV heads, D head
 from __future__ import annotations
 
 import inspect
+import weakref
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from nsp.checkpointing import insert_stashes
 from nsp.context import Context
+from nsp.footprint import measured_capacity
 from nsp.integrations.config_check import check_config, layer_window, model_shape
 from nsp.loss import linear_cross_entropy
 from nsp.row_plan import RowPlan
@@ -223,7 +225,9 @@ def attach(model: Any, context: Context) -> None:
 
     In a planned call with labels `loss` is world x (this rank's summed token losses) / (targets of the whole
     step): averaged over ranks and summed over rounds, the one-process mean; `logits` are left out of the
-    output. ValueError: attached before, another config than the context's, or a model that does not fit.
+    output. Where a budget of the context is `auto` it measures what the device has free, collectively: attach
+    when the model is on its device. ValueError: attached before, another config than the context's, or a
+    model that does not fit.
     """
     if not hasattr(model, "config") or not hasattr(model, "set_attn_implementation"):
         raise ValueError(f"model: {type(model).__name__} is no Hugging Face model; pass a *ForCausalLM model")
@@ -269,7 +273,17 @@ def attach(model: Any, context: Context) -> None:
         layer._nsp_window = window
         context.modules.add(layer)
     model._nsp_attached = True
+    context.model = weakref.ref(model)
+    context.capacity = _capacity(model, context)
     _Attachment(model, context)
+
+
+def _capacity(model: Any, context: Context) -> int | None:
+    """Bytes that a rank may use; None where nobody asks."""
+    settings = context.settings
+    if settings.device_bytes is not None or not settings.auto:
+        return settings.device_bytes
+    return measured_capacity(context, model)
 
 
 def _check_same(mine: dict[str, Any], contexts: dict[str, Any]) -> None:

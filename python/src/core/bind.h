@@ -11,5 +11,6 @@ void bind_cost(pybind11::module_& m);
 void bind_planner(pybind11::module_& m);
 void bind_simulate(pybind11::module_& m);
 void bind_queue(pybind11::module_& m);
+void bind_memory(pybind11::module_& m);
 
 }  // namespace nsp

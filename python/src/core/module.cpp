@@ -9,4 +9,5 @@ PYBIND11_MODULE(_core, m) {
   nsp::bind_planner(m);
   nsp::bind_simulate(m);
   nsp::bind_queue(m);
+  nsp::bind_memory(m);
 }

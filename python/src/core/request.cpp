@@ -4,6 +4,8 @@
 
 #include <pybind11/stl.h>
 
+#include "nsp/planner/mark_choice.h"
+
 namespace py = pybind11;
 
 namespace nsp {
@@ -74,7 +76,7 @@ Settings settings_of(const py::kwargs& keywords) {
   left.take("over_length", over_length);
   request.over_length = parse_over_length(over_length);
   left.take("byte_budget", request.byte_budget);
-  std::string mark_order = "seconds-per-byte";
+  std::string mark_order = "auto";
   left.take("mark_order", mark_order);
   request.mark_order = parse_mark_order(mark_order);
   left.take("backends", request.backends);
