@@ -120,7 +120,7 @@ PlannerRow run_planner(PlanRequest request,
         batch = simulated(result, course);
         continue;
       }
-      why = why_infeasible(result);
+      why = result.why_infeasible;
     } catch (const BadInput& error) {
       if (!refusals) {
         throw;
@@ -150,17 +150,20 @@ std::vector<PlannerRow> run_planners(const CompareCommand& options,
 
 std::string settings_line(const CompareCommand& options, std::size_t batches) {
   return fmt::format(
-      "{} batches of {} tokens of {}; {}, {}, {} ranks, sp_max {}, effort {}, "
-      "checkpoint {}\n\n",
+      "{} batches of {} tokens of {}, longest {}; {}, {}, {} ranks, sp_max {}, effort {}, "
+      "checkpoint {}, ep {}; nsp with backends {}\n\n",
       batches,
       options.batch_tokens,
       options.planning.lengths,
+      options.planning.max_length > 0 ? std::to_string(options.planning.max_length) : "any",
       options.planning.model,
       options.planning.profile,
       options.planning.world,
       options.planning.sp_max,
       options.planning.effort,
-      options.checkpoint);
+      options.checkpoint,
+      options.planning.ep,
+      fmt::join(options.planning.backends, ", "));
 }
 
 Json settings_json(const CompareCommand& options) {

@@ -95,7 +95,7 @@ int run_plan(const PlanOptions& options, Streams streams) {
     if (!options.json.empty()) {
       write_result(options.json, to_json(result.plan), "", streams);
     }
-    streams.err << "nsp: no plan fits: " << why_infeasible(result) << "\n";
+    streams.err << "nsp: no plan fits: " << result.why_infeasible << "\n";
     return 1;
   }
   write_result(options.json,

@@ -1,7 +1,5 @@
 #include "nsp/cli/planning.h"
 
-#include <fmt/format.h>
-
 namespace nsp {
 
 PlanRequest request_of(const PlanningOptions& options) {
@@ -13,17 +11,6 @@ PlanRequest request_of(const PlanningOptions& options) {
           .effort = options.effort,
           .backends = options.backends,
           .ep = options.ep};
-}
-
-std::string why_infeasible(const PlanResult& result) {
-  if (!result.why_infeasible.empty()) {
-    return result.why_infeasible;
-  }
-  return fmt::format(
-      "the fullest rank would hold {} tokens in a round, token_budget {} allows fewer; raise it to "
-      "that",
-      result.plan.predicted.tokens_max,
-      result.plan.token_budget);
 }
 
 }  // namespace nsp

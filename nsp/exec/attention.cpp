@@ -11,6 +11,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
 
 #include "nsp/base/error.h"
@@ -51,6 +52,15 @@ void expect_unchanged(const variable_list& saved, const std::vector<std::int64_t
   }
 }
 
+// The same values and edits without a history. An output that is saved holds its node, which holds
+// it: when checkpointing ends a recomputed pass early, by an exception while tensors are saved,
+// neither would ever be freed.
+Tensor without_history(const Tensor& out) {
+  Tensor alias = out.variable_data();
+  torch::autograd::impl::set_version_counter(alias, torch::autograd::impl::version_counter(out));
+  return alias;
+}
+
 struct Attention : torch::autograd::Function<Attention> {
   static Tensor forward(AutogradContext* context,
                         const Tensor& q,
@@ -67,7 +77,7 @@ struct Attention : torch::autograd::Function<Attention> {
     // As many tensors when nothing is needed: checkpointing counts them.
     const Tensor nothing = needs_rows(kept) ? Tensor() : at::empty({0}, q.options());
     variable_list saved = needs_rows(kept)
-                              ? variable_list{q, k, v, out, kept}
+                              ? variable_list{q, k, v, without_history(out), kept}
                               : variable_list{nothing, nothing, nothing, nothing, kept};
     if (made_by_forward(kept)) {
       context->saved_data["versions"] = versions(saved);

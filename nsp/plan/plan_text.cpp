@@ -170,7 +170,10 @@ void append_load(const Plan& plan, std::string& out) {
     fmt::format_to(to, "\n");
   }
   if (plan.predicted.seconds > 0) {
-    fmt::format_to(to, "predicted step {:.4f} s\n", plan.predicted.seconds);
+    fmt::format_to(
+        to,
+        "predicted step {:.4f} s with serial exchanges (nsp simulate: beside attention)\n",
+        plan.predicted.seconds);
   }
   if (plan.planning_ms > 0) {
     fmt::format_to(to, "planned in {:.2f} ms\n", plan.planning_ms);

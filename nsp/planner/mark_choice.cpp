@@ -1,5 +1,6 @@
 #include "nsp/planner/mark_choice.h"
 
+#include <optional>
 #include <utility>
 
 #include "nsp/base/error.h"
@@ -31,15 +32,27 @@ void mark_by_better_order(Plan& plan,
                           const CostModel& model,
                           const ModelShape& shape,
                           MarkRule rule) {
-  rule.order = MarkOrder::kSecondsPerByte;
+  // Saving little can slow a step: backward's first exchange of a saved level carries more.
+  const std::int64_t byte_budget = std::exchange(rule.byte_budget, 0);
   mark_recompute(plan, model, rule);
-  Plan by_tree = plan;
-  rule.order = MarkOrder::kTree;
-  mark_recompute(by_tree, model, rule);
-  // Most budgets hold all or nothing of a round: then there is nothing to play.
-  if (by_tree.hash != plan.hash && step_of(by_tree, model, shape) < step_of(plan, model, shape)) {
-    plan = std::move(by_tree);
+  rule.byte_budget = byte_budget;
+  Plan best = plan;
+  std::optional<std::int64_t> least;  // step; played once something is marked
+  for (const auto order : {MarkOrder::kSecondsPerByte, MarkOrder::kTree}) {
+    Plan marked = plan;
+    rule.order = order;
+    mark_recompute(marked, model, rule);
+    if (marked.hash == plan.hash || marked.hash == best.hash) {
+      continue;  // nothing fits, or both mark alike
+    }
+    least = least ? *least : step_of(plan, model, shape);
+    const std::int64_t found = step_of(marked, model, shape);
+    if (found < *least) {
+      best = std::move(marked);
+      least = found;
+    }
   }
+  plan = std::move(best);
 }
 
 }  // namespace nsp

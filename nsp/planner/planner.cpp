@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "nsp/cost/evaluate.h"
@@ -54,8 +55,8 @@ void set_marks(Plan& plan,
   plan.predicted.bytes_max = std::ranges::max(saved_bytes(plan, rule.token_bytes));
 }
 
-// Simulated, unless the search has done so, except where every millisecond counts. The other planners'
-// levels run whole, as they were published. Borrows all.
+// Simulated, unless the search has done so, except where every millisecond counts. The other
+// planners' levels run whole, as they were published. Borrows all.
 ScheduleRule schedule_rule(const CostModel& model,
                            const ModelShape& shape,
                            const PlanRequest& request,
@@ -78,6 +79,12 @@ ScheduleRule schedule_rule(const CostModel& model,
       set_order(best_orders(model, round, request.world).whole, round.schedule);
     }
   };
+}
+
+std::string over_budget(const Plan& plan) {
+  return "the fullest rank would hold " + std::to_string(plan.predicted.tokens_max) +
+         " tokens in a round, token_budget " + std::to_string(plan.token_budget) +
+         " allows fewer; raise it to that";
 }
 
 PlanResult plan_checked(const PlanRequest& request,
@@ -109,11 +116,15 @@ PlanResult plan_checked(const PlanRequest& request,
                       .backends = backends_of(request, choice)};
   const std::int64_t bound = lower_bound(batch);
   const std::vector<Solution> rounds = solve(batch, request, choice, shape, bound);
-  PlanResult result{
-      .plan = make_plan(
-          settings, placements(rounds), kept.dropped, schedule_rule(model, shape, request, choice, rounds)),
-      .why_infeasible = ""};
+  PlanResult result{.plan = make_plan(settings,
+                                      placements(rounds),
+                                      kept.dropped,
+                                      schedule_rule(model, shape, request, choice, rounds)),
+                    .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
+  if (!result.plan.feasible) {
+    result.why_infeasible = over_budget(result.plan);
+  }
   result.plan.bound_seconds =
       static_cast<double>(result.plan.feasible ? bound : bound_without_budget(batch)) / 1e9;
   set_marks(result.plan, model, request, shape);

@@ -26,16 +26,16 @@ std::int64_t bytes_of(RankRows rows, const ModelShape& shape, Checkpointing chec
                             (rows.exchanged - rows.saved_exchanged) * row.exchanged +
                             (rows.exchanged_heads - rows.saved_heads) * row.kv_head;
   const std::int64_t end = kept + rows.tokens * row.first;
-  const std::int64_t at_attention =
-      rows.tokens * (row.attention + row.at_attention) + rows.read * row.read +
-      rows.exchanged * row.exchanged + rows.exchanged_heads * row.kv_head +
-      kWorkspaceBytes * rows.launched * shape.heads * shape.head_dim;
+  const std::int64_t at_attention = rows.tokens * (row.attention + row.at_attention) +
+                                    rows.read * row.read + rows.exchanged * row.exchanged +
+                                    rows.exchanged_heads * row.kv_head +
+                                    kWorkspaceBytes * rows.launched * shape.heads * shape.head_dim;
   const std::int64_t layer = std::max(end, at_attention);
   if (checkpointing == Checkpointing::kNone) {
     return (shape.layers - 1) * (kept + rows.tokens * row.kept_input) + layer;
   }
-  return shape.layers * (rows.tokens * row.input + rows.saved * row.saved +
-                         rows.saved_qkv * row.read) +
+  return shape.layers *
+             (rows.tokens * row.input + rows.saved * row.saved + rows.saved_qkv * row.read) +
          layer;
 }
 

@@ -31,8 +31,8 @@ RowBytes row_bytes(const ModelShape& shape, bool qk_norm) {
   row.input = b * shape.hidden;
   row.norm = wide_norm;
   row.saved = output + log_sum_exp;
-  row.attention = wide_norm - shared + row.saved +
-                  (qk_norm ? head_norm * (shape.heads + shape.kv_heads) : 0);
+  row.attention =
+      wide_norm - shared + row.saved + (qk_norm ? head_norm * (shape.heads + shape.kv_heads) : 0);
   row.kept = row.attention + wide_norm + mlp_bytes(shape);
   row.kept_input = shared;
   row.read = b * shape.head_dim * (shape.heads + 2 * shape.kv_heads);
@@ -40,8 +40,8 @@ RowBytes row_bytes(const ModelShape& shape, bool qk_norm) {
   row.kv_head = 2 * b * shape.head_dim;
   // The layer's own gradient; of experts three tensors of chosen rows (spread, then put in order),
   // of a dense MLP two of its width.
-  row.first = row.input + b * (shape.experts > 0 ? 3 * copies * shape.hidden
-                                                 : 2 * shape.intermediate);
+  row.first =
+      row.input + b * (shape.experts > 0 ? 3 * copies * shape.hidden : 2 * shape.intermediate);
   row.late = row.first - row.input + 2 * b * copies * shape.intermediate;
   row.at_attention = row.input + output + row.read;
   return row;

@@ -20,18 +20,18 @@
 namespace nsp {
 
 struct RowBytes {
-  std::int64_t input = 0;        // the layer's, which checkpointing keeps
-  std::int64_t kept = 0;         // for backward; neither the input, nor q, k, v, nor head layout
-  std::int64_t kept_input = 0;   // the input, where the first norm makes no copy of it
-  std::int64_t read = 0;         // q, k and v
-  std::int64_t exchanged = 0;    // q and the output in head layout
-  std::int64_t kv_head = 0;      // a key and a value of one head
-  std::int64_t saved = 0;        // what a mark keeps: output and log-sum-exp
-  std::int64_t norm = 0;         // of one norm
-  std::int64_t attention = 0;    // of kept: first norm to output projection
-  std::int64_t first = 0;        // gradients when backward is at the end of the layer
-  std::int64_t late = 0;         // of first and kept, gone when the MLP's weights have gradients
-  std::int64_t at_attention = 0; // gradients while attention runs backward, without its buffers
+  std::int64_t input = 0;         // the layer's, which checkpointing keeps
+  std::int64_t kept = 0;          // for backward; neither the input, nor q, k, v, nor head layout
+  std::int64_t kept_input = 0;    // the input, where the first norm makes no copy of it
+  std::int64_t read = 0;          // q, k and v
+  std::int64_t exchanged = 0;     // q and the output in head layout
+  std::int64_t kv_head = 0;       // a key and a value of one head
+  std::int64_t saved = 0;         // what a mark keeps: output and log-sum-exp
+  std::int64_t norm = 0;          // of one norm
+  std::int64_t attention = 0;     // of kept: first norm to output projection
+  std::int64_t first = 0;         // gradients when backward is at the end of the layer
+  std::int64_t late = 0;          // of first and kept, gone when the MLP's weights have gradients
+  std::int64_t at_attention = 0;  // gradients while attention runs backward, without its buffers
 };
 
 // `qk_norm`: q and k are normalised (Qwen3).

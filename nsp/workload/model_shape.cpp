@@ -7,6 +7,12 @@
 #include "nsp/base/hash.h"
 
 namespace nsp {
+namespace {
+
+constexpr std::int64_t kMostHeads = 1 << 16;
+constexpr std::int64_t kMostOfAShape = 1 << 24;  // products of three stay far from 2^63
+
+}  // namespace
 
 const std::vector<ModelShape>& model_presets() {
   static const std::vector<ModelShape> presets = {
@@ -74,14 +80,16 @@ ModelShape find_model(const std::string& name_or_path) {
 }
 
 void check(const ModelShape& shape) {
-  const auto positive = [](std::string_view field, std::int64_t value) {
-    if (value < 1) {
-      bad_input("model." + std::string(field), value, "must be at least 1");
+  const auto positive = [](std::string_view field,
+                           std::int64_t value,
+                           std::int64_t most = kMostOfAShape) {
+    if (value < 1 || value > most) {
+      bad_input("model." + std::string(field), value, "must be from 1 to " + std::to_string(most));
     }
   };
   positive("layers", shape.layers);
   positive("hidden", shape.hidden);
-  positive("heads", shape.heads);
+  positive("heads", shape.heads, kMostHeads);
   positive("kv_heads", shape.kv_heads);
   positive("head_dim", shape.head_dim);
   positive("intermediate", shape.intermediate);
@@ -91,8 +99,10 @@ void check(const ModelShape& shape) {
     bad_input(
         "model.kv_heads", shape.kv_heads, "must divide heads, " + std::to_string(shape.heads));
   }
-  if (shape.experts < 0) {
-    bad_input("model.experts", shape.experts, "must be 0 (a dense model) or more");
+  if (shape.experts < 0 || shape.experts > kMostOfAShape) {
+    bad_input("model.experts",
+              shape.experts,
+              "must be from 0 (a dense model) to " + std::to_string(kMostOfAShape));
   }
   if (shape.experts == 0 ? shape.top_k != 0 : shape.top_k < 1 || shape.top_k > shape.experts) {
     bad_input("model.top_k",

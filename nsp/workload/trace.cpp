@@ -64,6 +64,14 @@ std::int64_t parse_length(std::string_view line, const std::string& path, std::i
   return length;
 }
 
+std::int64_t longest_kept(std::span<const std::int64_t> lengths, std::int64_t max_length) {
+  std::int64_t longest = 0;
+  for (const std::int64_t length : lengths) {
+    longest = max_length > 0 && length > max_length ? longest : std::max(longest, length);
+  }
+  return longest;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> load_lengths(const std::string& path) {
@@ -106,7 +114,8 @@ std::vector<std::vector<std::int64_t>> full_batches(std::span<const std::int64_t
     if (length > batch_tokens) {
       bad_input("batch_tokens",
                 batch_tokens,
-                "must be at least the longest kept length, " + std::to_string(length) +
+                "must be at least the longest kept length, " +
+                    std::to_string(longest_kept(lengths, max_length)) +
                     "; raise it or lower max_length");
     }
     if (tokens + length > batch_tokens) {

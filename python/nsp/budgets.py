@@ -61,9 +61,7 @@ def find_budgets(context: Context, tokens_per_step: int, lengths: Sequence[int])
 def _most_tokens(context: Context, memory: StepMemory, capacity: int) -> int:
     """Of a rank, as much of them saved as the byte budget has."""
     saved = context.settings.byte_budget // saved_row_bytes(context.settings.shape)
-    most = _largest(
-        lambda n: most_bytes(memory, _counts(context, n, min(n, saved))) <= capacity, MOST_TOKENS
-    )
+    most = _largest(lambda n: most_bytes(memory, _counts(context, n, min(n, saved))) <= capacity, MOST_TOKENS)
     if most == 0:
         raise ValueError(_too_small(memory, context, capacity))
     return most

@@ -42,9 +42,7 @@ class Memory:
         return f"memory of a rank beside the model's: {', '.join(parts)}"
 
 
-def memory(
-    context: Context, token_budget: int, dtype: torch.dtype, byte_budget: int | None = None
-) -> Memory:
+def memory(context: Context, token_budget: int, dtype: torch.dtype, byte_budget: int | None = None) -> Memory:
     """token_budget: tokens that a rank holds in a round at most. dtype: of q, k and v. byte_budget: bytes
     saved of a layer (default: the context's).
 

@@ -148,6 +148,8 @@ def plan(
     ep: ranks of an expert-parallel group; the predicted seconds count the wait at its exchange.
     No fit is an answer: `feasible` is False and `why` holds the sentence. ValueError: a bad argument.
     """
+    if isinstance(backends, str):
+        raise ValueError(f"backends: {backends!r} is text, not a list of names; give [{backends!r}]")
     data, why = core().plan(
         [_tokens(index, length) for index, length in enumerate(lengths)],
         world=world,
@@ -176,6 +178,9 @@ def fitting(step: int, made: Plan) -> Plan:
 
 def _tokens(index: int, length: Any) -> int:
     try:
-        return operator.index(length)
+        tokens = operator.index(length)
     except TypeError:
         raise ValueError(f"lengths[{index}]: {length!r} is not an integer; give tokens from 1") from None
+    if abs(tokens) >> 62:
+        raise ValueError(f"lengths[{index}]: {tokens} is no length of a sequence; give tokens from 1")
+    return tokens

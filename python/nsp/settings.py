@@ -40,6 +40,7 @@ class Settings:
         for name in ("auto", "device_bytes", "optimizer_states", "streaming"):
             del fields[name]
         return {**fields, "token_budget": self.token_budget or 0, "backends": list(self.backends)}
+
     streaming: bool = True  # exchanges beside attention
 
     @property

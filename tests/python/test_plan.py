@@ -168,3 +168,19 @@ def test_the_native_planner_has_the_defaults_of_the_command_line() -> None:
     native = nsp.Plan.from_json(*core().plan(lengths, **SETTINGS))
     assert native.planner == "nsp"
     assert native.hash == nsp.plan(lengths, **SETTINGS).hash
+
+
+def test_a_plan_that_does_not_fit_says_why() -> None:
+    found = nsp.plan([7], world=8, sp_max=8, token_budget=1, backends=["ring"])
+    assert not found.feasible
+    assert "token_budget 1 allows fewer; raise it" in found.why
+
+
+def test_a_length_beyond_all_bounds_is_named() -> None:
+    with pytest.raises(ValueError, match=r"lengths\[3\]: 1180591620717411303424"):
+        nsp.plan([5, 5, 5, 2**70])
+
+
+def test_backends_are_a_list() -> None:
+    with pytest.raises(ValueError, match="backends: 'all' is text"):
+        nsp.plan([5], backends="all")

@@ -15,8 +15,8 @@ std::int64_t bytes(Mark mark, Checkpointing checkpointing) {
   return memory_bytes(plan, simple_model(), checkpointing)[0];
 }
 
-// A row of simple_model, bytes: norm 4 x 4 + 4 + 2 x 4 = 28; output 4 and log-sum-exp 16; MLP 4 x 4.
-// Kept: 28 + 20 + 28 + 16 = 92, and q, k, v: 8. Around attention: first norm, output and its
+// A row of simple_model, bytes: norm 4 x 4 + 4 + 2 x 4 = 28; output 4 and log-sum-exp 16; MLP 4
+// x 4. Kept: 28 + 20 + 28 + 16 = 92, and q, k, v: 8. Around attention: first norm, output and its
 // log-sum-exp, q, k, v are there, 56; the gradients of the layer, the output, q, k, v: 16; and the
 // workspace, 12 x 4: 120, more than at the end of the layer (100 + 4 + 2 x 4). With checkpointing
 // the input, 4; saved: 20, and q, k, v.

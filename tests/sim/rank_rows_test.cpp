@@ -11,8 +11,7 @@ namespace {
 
 // Rank 0: half of 101 tokens (50 or 51), a leaf of 30. Rank 1: the other half. Two KV heads.
 TEST(RankRows, CountsEachKind) {
-  Plan plan = make_plan({.world = 2, .sp_max = 2},
-                        {{place(0, 101, {0, 2}), place(1, 30, {0, 1})}});
+  Plan plan = make_plan({.world = 2, .sp_max = 2}, {{place(0, 101, {0, 2}), place(1, 30, {0, 1})}});
   plan.rounds[0].placements[0].mark = Mark::kSave;
   const std::vector<RankRows> rows = rank_rows(plan.rounds[0], 2, 2);
   const std::int64_t half = tokens_of(plan.rounds[0].placements[0], 0);
@@ -31,8 +30,8 @@ TEST(RankRows, CountsEachKind) {
 
 TEST(RankRows, CopiedHeadsAndGatheredKeysCount) {
   const Way gather{.degree = 4, .backend = Backend::kGather, .ulysses_degree = 1};
-  const Plan plan = make_plan({.world = 4, .sp_max = 4},
-                              {{place(0, 400, {0, 4})}, {place(1, 400, 0, gather)}});
+  const Plan plan =
+      make_plan({.world = 4, .sp_max = 4}, {{place(0, 400, {0, 4})}, {place(1, 400, 0, gather)}});
   EXPECT_EQ(rank_rows(plan.rounds[0], 4, 2)[0].exchanged_heads, 100 * 4);      // a head a rank
   EXPECT_EQ(rank_rows(plan.rounds[1], 4, 2)[0].exchanged_heads, 100 * 2 * 4);  // the whole node's
 }

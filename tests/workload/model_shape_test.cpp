@@ -55,8 +55,11 @@ TEST(ModelShape, AnUnknownNameListsThePresets) {
 TEST(ModelShape, FaultsNameTheField) {
   Json json = to_json(find_model("tiny"));
   json["layers"] = 0;
-  EXPECT_EQ(fault_of(json), "model.layers 0: must be at least 1");
+  EXPECT_EQ(fault_of(json), "model.layers 0: must be from 1 to 16777216");
   json["layers"] = 4;
+  json["heads"] = 1 << 20;
+  EXPECT_EQ(fault_of(json), "model.heads 1048576: must be from 1 to 65536");
+  json["heads"] = 8;
   json["kv_heads"] = 3;
   EXPECT_EQ(fault_of(json), "model.kv_heads 3: must divide heads, 8");
   json["kv_heads"] = 2;

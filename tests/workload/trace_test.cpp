@@ -93,8 +93,8 @@ TEST(Batches, LongSequencesAreLeftOutBeforeBatching) {
 }
 
 TEST(Batches, RefusesALengthThatNoBatchHolds) {
-  const std::vector<std::int64_t> lengths = {4, 11};
-  EXPECT_NE(message([&] { full_batches(lengths, 0, 10); }).find("longest kept length, 11"),
+  const std::vector<std::int64_t> lengths = {4, 11, 25, 40};
+  EXPECT_NE(message([&] { full_batches(lengths, 30, 10); }).find("longest kept length, 25"),
             std::string::npos);
   EXPECT_THROW(full_batches(lengths, 0, 0), BadInput);
   EXPECT_THROW(full_batches(lengths, -1, 20), BadInput);

@@ -1,7 +1,4 @@
 // What steps hold in memory, for Python.
-#include "nsp/sim/rank_rows.h"
-#include "nsp/sim/row_bytes.h"
-
 #include <array>
 #include <string>
 #include <vector>
@@ -11,6 +8,8 @@
 
 #include "bind.h"
 #include "nsp/plan/plan_json.h"
+#include "nsp/sim/rank_rows.h"
+#include "nsp/sim/row_bytes.h"
 #include "request.h"
 
 namespace py = pybind11;

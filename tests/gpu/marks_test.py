@@ -1,0 +1,25 @@
+"""Gradients are equal to the last bit whatever a plan marks, and the launches are those of the marks."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from nested_test import launch
+
+GPUS = torch.cuda.device_count()
+
+
+@pytest.mark.skipif(GPUS == 0, reason="needs a CUDA device")
+@pytest.mark.parametrize("world", [1, 2])
+def test_marks_change_no_bit(world: int, tmp_path: Path) -> None:
+    if world > GPUS:
+        pytest.skip(f"needs {world} GPUs, has {GPUS}")
+    launch(world, "marks_ranks.py", str(tmp_path / "out.json"))
+    for rank, found in enumerate(json.loads((tmp_path / "out.json").read_text())):
+        assert found["wrong"] == [], rank
+        assert sum(found["launches"]["unlimited"]) == 0, "what is saved is not run again"
+        assert sum(found["launches"]["0"]) > 0
+        assert sum(found["held"]["0"]) == 0
+        assert sum(found["held"]["unlimited"]) > sum(found["held"]["half"]) > 0
+        print(f"rank {rank}: {found['cases']} cases, launches {found['launches']}")
