@@ -1,5 +1,6 @@
 #include "nsp/sim/simulate.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <ostream>
 
@@ -32,6 +33,14 @@ std::string heading(const Plan& plan, const SimulateCommand& options) {
                      options.without_fsdp ? ", without FSDP" : "");
 }
 
+bool is_marked(const Plan& plan) {
+  return std::ranges::any_of(plan.rounds, [](const Round& round) {
+    return std::ranges::any_of(round.placements, [](const Placement& placement) {
+      return placement.mark != Mark::kRecompute;
+    });
+  });
+}
+
 }  // namespace
 
 int run_simulate(const SimulateCommand& options, Streams streams) {
@@ -53,6 +62,9 @@ int run_simulate(const SimulateCommand& options, Streams streams) {
   if (!plan.profile_hash.empty() && profile_hash(profile) != plan.profile_hash) {
     streams.err << "nsp: note: profile " << options.profile
                 << " is not the one the plan was made with; the plan may not be the best for it\n";
+  }
+  if (is_marked(plan) && options.checkpoint != "marks") {
+    streams.err << "nsp: note: the plan's marks are not played; --checkpoint marks plays them\n";
   }
   if (!options.trace.empty()) {
     save_trace(timeline, options.trace);

@@ -34,6 +34,20 @@ void check_settings(const Plan& plan, Violations& out) {
   }
 }
 
+void check_predictions(const Plan& plan, Violations& out) {
+  const auto expect = [&](const char* field, double value) {
+    if (!(value >= 0)) {
+      out.push_back(std::string(field) + " " + std::to_string(value) + ": must not be negative");
+    }
+  };
+  expect("bound_seconds", plan.bound_seconds);
+  expect("predicted.seconds", plan.predicted.seconds);
+  expect("predicted.forward", plan.predicted.forward);
+  expect("predicted.backward", plan.predicted.backward);
+  expect("predicted.tokens_max", static_cast<double>(plan.predicted.tokens_max));
+  expect("predicted.bytes_max", static_cast<double>(plan.predicted.bytes_max));
+}
+
 // ulysses_degree follows from backend and degree, except the inner size of usp.
 std::string ulysses_fault(const Placement& p) {
   const std::string given = "ulysses_degree " + std::to_string(p.ulysses_degree);
@@ -96,6 +110,7 @@ void check_placements(const Plan& plan, Violations& out) {
 std::vector<std::string> find_violations(const Plan& plan) {
   Violations out;
   check_settings(plan, out);
+  check_predictions(plan, out);
   if (out.empty()) {
     check_placements(plan, out);
   }

@@ -172,7 +172,7 @@ void append_load(const Plan& plan, std::string& out) {
   if (plan.predicted.seconds > 0) {
     fmt::format_to(
         to,
-        "predicted step {:.4f} s with serial exchanges (nsp simulate: beside attention)\n",
+        "predicted step {:.4f} s (serial exchanges, mean FSDP cost; nsp simulate plays the step)\n",
         plan.predicted.seconds);
   }
   if (plan.planning_ms > 0) {

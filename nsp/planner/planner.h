@@ -29,8 +29,7 @@ struct PlanRequest {
   OverLength over_length = OverLength::kError;
   std::int64_t byte_budget = 0;  // saved attention output a rank and layer; 0: recompute everything
   std::optional<MarkOrder> mark_order{};  // of what is saved; none: the better by simulated step
-  // How planner nsp may run a sequence beside local: backend_names(). The executor has ulysses
-  // only.
+  // How planner nsp may run a sequence beside local: backend_names().
   std::vector<std::string> backends = {"ulysses"};
   // Ranks of an expert-parallel group, consecutive: a power of two that divides the world. Above 1
   // loads count the wait at the expert exchange; execution does not depend on it.

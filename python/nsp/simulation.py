@@ -40,8 +40,8 @@ class Simulated:
 def simulate(
     plan: Plan,
     *,
-    model: str = "qwen3-30b-a3b",
-    profile: str = "h200",
+    model: str = "",
+    profile: str = "",
     checkpoint: str = "none",
     ep: int = 1,
     overlap: bool = True,
@@ -50,7 +50,8 @@ def simulate(
 ) -> Simulated:
     """Plays a plan's step with profile times.
 
-    model, profile: a preset's name, a JSON file's path, or JSON text. checkpoint: none, full or marks.
+    model, profile: a preset's name, a JSON file's path, or JSON text; by default the presets that the plan was
+    made for. checkpoint: none, full or marks.
     trace: a path for a Chrome trace (ui.perfetto.dev), gzipped if it ends in .gz.
     ValueError: a plan that breaks a rule, or a bad argument.
     """

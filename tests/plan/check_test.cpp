@@ -40,6 +40,15 @@ TEST(Check, ASoundPlanHasNoViolation) {
   EXPECT_NO_THROW(check(sound_plan()));
 }
 
+TEST(Check, ANegativePredictionIsFound) {
+  Plan plan = sound_plan();
+  plan.predicted.seconds = -1;
+  expect_fault(plan, "predicted.seconds -1.000000: must not be negative");
+  plan = sound_plan();
+  plan.bound_seconds = -0.5;
+  expect_fault(plan, "bound_seconds -0.500000: must not be negative");
+}
+
 TEST(Check, ASequenceTwiceIsFound) {
   Plan plan = sound_plan();
   plan.rounds.push_back({.placements = {placement(plan, 2)}});

@@ -45,3 +45,9 @@ def test_bad_arguments_are_named() -> None:
         nsp.simulate(plan(), checkpoint="some", **MACHINE)
     with pytest.raises(ValueError, match="must be a power of two that divides the world"):
         nsp.simulate(plan(), ep=3, **MACHINE)
+
+
+def test_a_plan_is_played_with_the_presets_it_was_made_for() -> None:
+    made = nsp.plan([900, 300, 40], world=4, sp_max=4, model="tiny", profile="cpu-gloo")
+    assert nsp.simulate(made) == nsp.simulate(made, model="tiny", profile="cpu-gloo")
+    assert nsp.simulate(made).step_seconds > 10 * nsp.simulate(made, profile="h200").step_seconds

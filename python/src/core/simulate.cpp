@@ -7,6 +7,8 @@
 #include <pybind11/stl.h>
 
 #include "bind.h"
+#include "nsp/base/error.h"
+#include "nsp/cluster/cluster.h"
 #include "nsp/cost/make_profile.h"
 #include "nsp/plan/check.h"
 #include "nsp/plan/plan_json.h"
@@ -19,6 +21,33 @@ namespace py = pybind11;
 namespace nsp {
 namespace {
 
+// Empty: the preset that the plan was made for.
+ModelShape model_for(const Plan& plan, const std::string& given) {
+  if (!given.empty()) {
+    return resolve_model(given);
+  }
+  for (const ModelShape& preset : model_presets()) {
+    if (model_hash(preset) == plan.model_hash) {
+      return preset;
+    }
+  }
+  bad_input("model", "''", "is needed: the plan was made for none of the presets");
+}
+
+// Empty: the preset that the plan was made with.
+Profile profile_for(const Plan& plan, const ModelShape& shape, const std::string& given) {
+  if (!given.empty()) {
+    return find_profile(shape, given);
+  }
+  for (const Cluster& preset : cluster_presets()) {
+    Profile profile = make_profile(shape, preset);
+    if (profile_hash(profile) == plan.profile_hash) {
+      return profile;
+    }
+  }
+  bad_input("profile", "''", "is needed: the plan was made with none of the presets");
+}
+
 std::string simulated(const std::string& text,
                       const std::string& model,
                       const std::string& profile,
@@ -29,10 +58,10 @@ std::string simulated(const std::string& text,
                       const std::string& trace) {
   const Plan plan = parse_plan(text);
   check(plan);
-  const ModelShape shape = resolve_model(model);
+  const ModelShape shape = model_for(plan, model);
   const Timeline timeline = simulate(plan,
                                      shape,
-                                     find_profile(shape, profile),
+                                     profile_for(plan, shape, profile),
                                      {.fsdp = fsdp,
                                       .overlap = overlap,
                                       .checkpointing = parse_checkpointing(checkpoint),
