@@ -9,7 +9,7 @@ namespace {
 
 TEST(Progress, SaysWhereARankIs) {
   Progress progress;
-  EXPECT_EQ(describe(progress.place()), "before the first step, outside attention");
+  EXPECT_EQ(describe(progress.place()), "start-up, outside attention");
   progress.begin_step(12);
   EXPECT_EQ(describe(progress.place()), "step 12, outside attention");
   {
@@ -62,7 +62,7 @@ TEST(Progress, RemembersThatAPassFailed) {
   EXPECT_TRUE(progress.place().failed);
   EXPECT_FALSE(progress.place().inside);
   EXPECT_EQ(describe(progress.place()),
-            "before the first step, round 0, attention call 1, forward compute of level 4");
+            "start-up, round 0, attention call 1, forward compute of level 4");
   progress.begin_step(1);
   EXPECT_FALSE(progress.place().failed);
 }
