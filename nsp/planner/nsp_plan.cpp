@@ -18,11 +18,12 @@ namespace {
 
 using Rounds = std::vector<Solution>;
 
-// Simulating a plan takes as long as its ranks and sequences: large batches afford two.
+// Simulating a plan takes as long as its ranks and sequences: large batches afford the schedule of
+// one.
 NspEffort effort_for(const Problem& batch, const std::string& name) {
   NspEffort effort = nsp_effort(name);
   if (std::ssize(batch.sequences) * batch.world > (std::int64_t{1} << 22)) {
-    effort.finalists = std::min<std::size_t>(effort.finalists, 2);
+    effort.finalists = effort.finalists > 4 ? 2 : 1;
   }
   return effort;
 }
