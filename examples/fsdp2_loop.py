@@ -2,7 +2,7 @@
 
     python -m torch.distributed.run --standalone --nproc-per-node 2 examples/fsdp2_loop.py [--steps 8]
 
-Trains a small model on made-up text, long-tailed; on GPUs over NCCL in bf16, else on CPUs over gloo.
+Trains a small model on made-up, long-tailed text; on GPUs over NCCL in bf16, else on CPUs.
 The lines that make it nested are marked `nsp:`.
 """
 

@@ -51,8 +51,7 @@ std::string_view name(Stage stage) {
 }
 
 std::string describe(const Place& place) {
-  const std::string step =
-      place.step < 0 ? "start-up" : fmt::format("step {}", place.step);
+  const std::string step = place.step < 0 ? "start-up" : fmt::format("step {}", place.step);
   if (place.call == 0) {
     return step + ", outside attention";
   }
