@@ -50,8 +50,8 @@ def simulate(
 ) -> Simulated:
     """Plays a plan's step with profile times.
 
-    model, profile: a preset's name, a JSON file's path, or JSON text; by default the presets that the plan was
-    made for. checkpoint: none, full or marks.
+    model, profile: a preset's name, a JSON file's path, or JSON text; by default the presets that the plan
+    was made for. checkpoint: none, full or marks.
     trace: a path for a Chrome trace (ui.perfetto.dev), gzipped if it ends in .gz.
     ValueError: a plan that breaks a rule, or a bad argument.
     """
