@@ -2,7 +2,7 @@
 
     torchrun --nproc-per-node 2 random_plans_ranks.py PLANS OUT.json
 
-Writes the reserved device memory a quarter of the way and at the end, and seconds a step.
+Writes the reserved and allocated device memory a quarter of the way and at the end, and seconds a step.
 """
 
 import json
@@ -70,7 +70,7 @@ def main(plans: str, out: str) -> None:
     nsp.attach(model, context)
     ways = context.settings.ways
     generator = random.Random(7)
-    count, early, begin = int(plans), 0, time.perf_counter()
+    count, early, allocated, begin = int(plans), 0, 0, time.perf_counter()
     for i in range(count):
         loss = model(**inputs(context, random_plan(world, ways, generator))).loss
         loss.backward()
@@ -78,10 +78,13 @@ def main(plans: str, out: str) -> None:
         model.zero_grad()
         if i == count // 4:
             torch.cuda.synchronize()
-            early = torch.cuda.memory_reserved()
+            early, allocated = torch.cuda.memory_reserved(), torch.cuda.memory_allocated()
     torch.cuda.synchronize()
     seconds = (time.perf_counter() - begin) / count
-    found = {"early_bytes": early, "last_bytes": torch.cuda.memory_reserved(), "step_seconds": seconds}
+    found = {
+        "early_bytes": early, "last_bytes": torch.cuda.memory_reserved(), "step_seconds": seconds,
+        "early_allocated": allocated, "last_allocated": torch.cuda.memory_allocated(),
+    }  # fmt: skip
     if rank == 0:
         with Path(out).open("w") as file:
             json.dump(found, file)
