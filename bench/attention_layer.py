@@ -91,16 +91,10 @@ def alone(world: int) -> dict[str, Alone]:
     }
 
 
-class Nested:
-    """The executor on the whole mix."""
+class Layer:
+    """One context's executor on round 0 of a plan, random rows."""
 
-    def __init__(self, context: nsp.Context, world: int, variant: Variant) -> None:
-        lengths = [(16384 * world, 0, world)] + [(4096 * world, 0, world)] * world
-        lengths += [(tokens, rank, 1) for rank in range(world) for tokens in LEAVES]
-        placements = [(i, *rest) for i, rest in enumerate(lengths)]
-        leaf_first = [[variant.leaf_first] * world] if variant.leaf_first else []
-        cuts = [[(world, 4096 * world)]] if variant.waves else []
-        plan = core().make_plan(world, world, world, 0, [placements], "given", leaf_first, cuts)
+    def __init__(self, context: nsp.Context, plan: bytes) -> None:
         self.schedule = context.schedule(plan)
         tokens = self.schedule.tokens(0)
         self.q, self.k, self.v = (rows(tokens, h).requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS))
@@ -112,6 +106,19 @@ class Nested:
 
     def backward(self) -> None:
         torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)
+
+
+class Nested(Layer):
+    """The executor on the whole mix."""
+
+    def __init__(self, context: nsp.Context, world: int, variant: Variant) -> None:
+        lengths = [(16384 * world, 0, world)] + [(4096 * world, 0, world)] * world
+        lengths += [(tokens, rank, 1) for rank in range(world) for tokens in LEAVES]
+        placements = [(i, *rest) for i, rest in enumerate(lengths)]
+        leaf_first = [[variant.leaf_first] * world] if variant.leaf_first else []
+        cuts = [[(world, 4096 * world)]] if variant.waves else []
+        plan = core().make_plan(world, world, world, 0, [placements], "given", leaf_first, cuts)
+        super().__init__(context, plan)
 
 
 class Torch:

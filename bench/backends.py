@@ -16,7 +16,7 @@ import statistics
 
 import torch
 import torch.distributed as dist
-from attention_layer import HEADS, KV_HEADS, SCALE, paired, rows, shape
+from attention_layer import Layer, paired, shape
 from nsp._native import core
 
 import nsp
@@ -24,24 +24,14 @@ import nsp
 Way = tuple[int, str, int]
 
 
-class Layer:
+class OneWay(Layer):
     """Attention of one sequence by one way."""
 
     def __init__(self, context: nsp.Context, tokens: int, way: Way) -> None:
         world, (degree, backend, inner) = context.world_size, way
         placements = [(0, tokens, 0, degree, backend, inner)]
         plan = core().make_plan(world, world, context.settings.ranks_per_host, 0, [placements], "given")
-        self.schedule = context.schedule(plan)
-        own = self.schedule.tokens(0)
-        self.q, self.k, self.v = (rows(own, h).requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS))
-        self.dout = rows(own, HEADS)
-        self.out = torch.empty(0)
-
-    def forward(self) -> None:
-        self.out = torch.ops.nsp.attention(self.q, self.k, self.v, self.schedule.handle, 0, SCALE, 0)
-
-    def backward(self) -> None:
-        torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)
+        super().__init__(context, plan)
 
 
 def summary(times: list[float]) -> dict[str, float]:
@@ -50,7 +40,9 @@ def summary(times: list[float]) -> dict[str, float]:
 
 def measure(context: nsp.Context, tokens: int, rounds: int) -> dict:
     ways = [way for way in context.settings.ways if way[0] == context.world_size]
-    layers = {f"{backend} {inner}": Layer(context, tokens, (d, backend, inner)) for d, backend, inner in ways}
+    layers = {
+        f"{backend} {inner}": OneWay(context, tokens, (d, backend, inner)) for d, backend, inner in ways
+    }
     found: dict = {"tokens": tokens, "world": context.world_size}
     for name, layer in layers.items():
         context.world.reset_counters()

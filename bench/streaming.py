@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from attention_layer import HEADS, KV_HEADS, SCALE, paired, rows, shape
+from attention_layer import Layer, paired, shape
 from nsp._native import core
 
 import nsp
@@ -40,23 +40,6 @@ def planned(count: int, tokens: int, world: int, planner: str) -> Iterator[tuple
         if found < count and any(p.degree > 1 for placements in plan.rounds for p in placements):
             found += 1
             yield trace, lengths, plan.to_json()
-
-
-class Layer:
-    """One context's executor on a plan."""
-
-    def __init__(self, context: nsp.Context, plan: bytes) -> None:
-        self.schedule = context.schedule(plan)
-        tokens = self.schedule.tokens(0)
-        self.q, self.k, self.v = (rows(tokens, h).requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS))
-        self.dout = rows(tokens, HEADS)
-        self.out = torch.empty(0)
-
-    def forward(self) -> None:
-        self.out = torch.ops.nsp.attention(self.q, self.k, self.v, self.schedule.handle, 0, SCALE, 0)
-
-    def backward(self) -> None:
-        torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)
 
 
 def contexts(transports: list[str], world: int) -> dict[str, dict[str, nsp.Context]]:
