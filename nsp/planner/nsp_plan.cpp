@@ -116,6 +116,13 @@ Rounds by_ulysses(const Problem& batch,
   return finalists.choose();
 }
 
+// Also where others are allowed and have no way: usp inside one host.
+bool only_ulysses(const Problem& batch) {
+  constexpr Backend kOne[] = {Backend::kUlysses};
+  return batch.model->allowed_ways(batch.sp_max, batch.backends) ==
+         batch.model->allowed_ways(batch.sp_max, kOne);
+}
+
 // What a request for fewer ways would search: without gather and ring, if something is left; then
 // ulysses alone. Its plan is a start and a rival, so more ways are never worse.
 std::vector<Backend> narrower(const std::vector<Backend>& backends) {
@@ -147,7 +154,7 @@ std::vector<Solution> nsp_plan(const Problem& batch,
                                const PlanRequest& request,
                                const ModelShape& shape,
                                std::int64_t bound) {
-  if (batch.backends == std::vector{Backend::kUlysses}) {
+  if (only_ulysses(batch)) {
     return by_ulysses(batch, request, shape, bound);
   }
   const NspEffort effort = effort_for(batch, request.effort);
