@@ -39,9 +39,9 @@ import torch
 import torch.distributed as dist
 from batches import TRACES, document_batches, trace_batches
 from layers import Alone, Layer, launches
-from lines import Lines, hosts_for_nccl, median_ratio, place
+from lines import Lines, hosts_for_nccl, median_ratio, place, some_of
 from timing import any_rank, paired, start_ranks
-from variants import MINE, VARIANTS, Topology, profile_of
+from variants import MINE, SERIAL, VARIANTS, Topology, described, profile_of, shared
 
 import nsp
 
@@ -80,8 +80,8 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add, cuda = parser.add_argument, torch.cuda.is_available()
-    add("--settings", default=",".join(["documents", *TRACES]))
-    add("--variants", default=",".join(VARIANTS), help="nsp is always among them")
+    add("--settings", type=some_of(["documents", *TRACES]), default=["documents", *TRACES])
+    add("--variants", type=some_of(VARIANTS), default=list(VARIANTS), help="besides nsp and nsp serial (all)")
     add("--batches", type=int, default=4, help="of each setting (4)")
     add("--rounds", type=int, default=7, help="timed turns of a batch (7)")
     add("--tokens", type=int, default=32768, help="of a GPU, traces (32768)")
@@ -98,7 +98,7 @@ def parse() -> argparse.Namespace:
 
 def settings_of(options: argparse.Namespace, world: int) -> dict[str, Setting]:
     found = {}
-    for name in options.settings.split(","):
+    for name in options.settings:
         if name == "documents":
             batches = document_batches(options.document_tokens * world, options.batches, options.seed)
             found[name] = Setting(64, 8, json.dumps(attention_shape(64, 8)), batches)
@@ -111,19 +111,14 @@ def settings_of(options: argparse.Namespace, world: int) -> dict[str, Setting]:
 def planned(settings: dict[str, Setting], names: list[str], topology: Topology) -> dict[Any, Plans]:
     """Plans by (setting, batch), every rank a share of them. Collective."""
     jobs = [(s, i, v) for s in settings for i in range(len(settings[s].batches)) for v in names]
-    made: dict[Any, nsp.Plan | str] = {}
-    for setting, index, variant in jobs[dist.get_rank() :: topology.world]:
-        batch, model = settings[setting].batches[index], settings[setting].model
-        try:
-            made[setting, index, variant] = VARIANTS[variant].plan(batch, topology, model)
-        except (ValueError, RuntimeError) as error:
-            made[setting, index, variant] = str(error)
-    shares: list[Any] = [None] * topology.world
-    dist.all_gather_object(shares, made)
-    made = {job: plan for share in shares for job, plan in share.items()}
+
+    def make(job: tuple[str, int, str]) -> nsp.Plan:
+        setting, index, variant = job
+        return VARIANTS[variant].plan(settings[setting].batches[index], topology, settings[setting].model)
+
     plans: dict[Any, Plans] = {}
-    for setting, index, variant in jobs:
-        plans.setdefault((setting, index), {})[variant] = made[setting, index, variant]
+    for (setting, index, variant), plan in shared(jobs, make).items():
+        plans.setdefault((setting, index), {})[variant] = plan
     return plans
 
 
@@ -138,15 +133,6 @@ def contexts(settings: dict[str, Setting], topology: Topology) -> dict[Any, nsp.
                     ranks_per_host=topology.ranks_per_host,
                 )  # fmt: skip
     return made
-
-
-def described(plans: Plans) -> dict[str, Any]:
-    return {
-        name: {"why_not": plan}
-        if isinstance(plan, str)
-        else {"rounds": plan.num_rounds, "degrees": plan.degrees, "planning_ms": plan.planning_ms}
-        for name, plan in plans.items()
-    }
 
 
 def measure(made: dict[Any, nsp.Context], setting: Setting, plans: Plans, rounds: int) -> dict[str, Any]:
@@ -180,7 +166,7 @@ def batch_lines(times: dict[str, Any], tflops: dict[str, float]) -> list[dict[st
             line = {"variant": name, "direction": direction, "ms": ms}
             line |= {"tflops_per_gpu": 1e3 * tflops[direction] / ms}
             line |= {"over_nsp": median_ratio(values, by_variant[MINE])}
-            if name in (MINE, "nsp serial"):
+            if name in (MINE, SERIAL):
                 spent = [a - b for a, b in zip(values, alone, strict=True)]
                 line |= {"exposed_ms": statistics.median(spent)}
             lines.append(line)
@@ -198,11 +184,10 @@ def summary(lines: list[dict[str, Any]], setting: str, direction: str) -> dict[s
             name: statistics.median(line[field] for line in mine if line["variant"] == name) for name in names
         }
     exposed = {
-        name: sum(line["exposed_ms"] for line in mine if line["variant"] == name)
-        for name in (MINE, "nsp serial")
+        name: sum(line["exposed_ms"] for line in mine if line["variant"] == name) for name in (MINE, SERIAL)
     }
     found["exposed_ms"] = exposed
-    found["exposed_over_serial"] = exposed[MINE] / exposed["nsp serial"] if exposed["nsp serial"] else None
+    found["exposed_over_serial"] = exposed[MINE] / exposed[SERIAL] if exposed[SERIAL] else None
     return found
 
 
@@ -214,7 +199,7 @@ def main() -> None:
     profile = profile_of(options.profile, options.inside, options.between)
     topology = Topology(world, ranks_per_host, profile)
     settings = settings_of(options, world)
-    names = [name for name in VARIANTS if name in options.variants.split(",") or name.startswith(MINE)]
+    names = [name for name in VARIANTS if name in (*options.variants, MINE, SERIAL)]
     plans = planned(settings, names, topology)
     made = contexts(settings, topology)
     lines.write({**place(next(iter(made.values())), profile), "options": vars(options)})

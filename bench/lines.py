@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,14 @@ import torch.distributed as dist
 
 import nsp
 
-ENVIRONMENT = ("NCCL_", "NSP_", "CUDA_DEVICE_MAX_CONNECTIONS", "PYTORCH_ALLOC_CONF", "TORCH_SYMM_MEM")
+ENVIRONMENT = (
+    "NCCL_",
+    "NSP_NCCL",
+    "NSP_TRANSPORT",
+    "CUDA_DEVICE_MAX",
+    "PYTORCH_ALLOC_CONF",
+    "TORCH_SYMM_MEM",
+)
 
 
 class Lines:
@@ -35,6 +43,19 @@ class Lines:
         if self.path is not None:
             with self.path.open("a") as file:
                 file.write(text + "\n")
+
+
+def some_of(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """The type of an option that lists some of these names."""
+    allowed = list(names)
+
+    def read(text: str) -> list[str]:
+        given = text.split(",")
+        if wrong := [name for name in given if name not in allowed]:
+            raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(allowed)}")
+        return given
+
+    return read
 
 
 def hosts_for_nccl(hosts: int) -> int:

@@ -35,10 +35,16 @@ def milliseconds(run: Run) -> float:
     return float(slowest)
 
 
-def paired(runs: Mapping[str, Run], rounds: int, warm: int = 2) -> dict[str, list[float]]:
-    """Milliseconds of the slowest rank, a round of all in turns; warm-up rounds are not counted."""
+def paired(
+    runs: Mapping[str, Run], rounds: int, warm: int = 2, late: Callable[[], bool] = lambda: False
+) -> dict[str, list[float]]:
+    """Milliseconds of the slowest rank, a round of all in turns; warm-up rounds are not counted. No round but
+    the first counted one begins once it is late (on some rank).
+    """
     times: dict[str, list[float]] = {name: [] for name in runs}
     for i in range(rounds + warm):
+        if i > warm and any_rank(late()):
+            break
         for name in sorted(runs, reverse=bool(i % 2)):
             spent = milliseconds(runs[name])
             if i >= warm:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+import torch.distributed as dist
 from nsp._native import core
 
 import nsp
 
-MINE = "nsp"  # what the others are compared with
+MINE, SERIAL = "nsp", "nsp serial"  # what the others are compared with; the same plan, nothing beside
+Job = TypeVar("Job", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,32 @@ VARIANTS = {
     "algorithm1": Variant("algorithm1"),
     MINE: Variant("nsp"),
     "nsp all backends": Variant("nsp", backends=("all",)),
-    "nsp serial": Variant("nsp", streaming=False),
+    SERIAL: Variant("nsp", streaming=False),
 }
+
+
+def shared(jobs: Sequence[Job], make: Callable[[Job], nsp.Plan]) -> dict[Job, nsp.Plan | str]:
+    """What `make` gives for every job, each made by one rank; the sentence where it fails. Collective."""
+    made: dict[Job, nsp.Plan | str] = {}
+    for job in jobs[dist.get_rank() :: dist.get_world_size()]:
+        try:
+            made[job] = make(job)
+        except (ValueError, RuntimeError) as error:
+            made[job] = str(error)
+    shares: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(shares, made)
+    by_job = {job: plan for share in shares for job, plan in share.items()}
+    return {job: by_job[job] for job in jobs}
+
+
+def described(plans: Mapping[str, nsp.Plan | str]) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        name: {"why_not": plan}
+        if isinstance(plan, str)
+        else {"rounds": plan.num_rounds, "degrees": plan.degrees, "planning_ms": plan.planning_ms}
+        for name, plan in plans.items()
+    }
 
 
 def _by(made: nsp.Plan, backend: str) -> nsp.Plan:
