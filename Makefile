@@ -30,7 +30,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help train test test-gpu bench-planner bench-attention install dev format lint clean FORCE
+.PHONY: help train test test-gpu bench-planner bench-attention bench-train install dev format lint clean FORCE
 
 help: ## this list
 	@echo "make <target>:"
@@ -65,6 +65,14 @@ LAUNCH = gpus="$(GPUS)"; [ -n "$$gpus" ] || gpus=$$($(PYTHON) -c 'import torch; 
 
 bench-attention: $(STAMPS)/installed ## attention of one layer under every planner's plans, on all GPUs of this host
 	@$(LAUNCH) bench/attention.py --json "$(OUT)/attention.jsonl" $(ARGS)
+
+bench-train: $(STAMPS)/installed ## training steps under every planner's plans, on all GPUs of this host
+	@file="$(OUT)/train.jsonl"
+	again=
+	until $(LAUNCH) bench/train.py --json "$$file" $(ARGS) $$again; do
+	  tail -n 1 "$$file" | grep -q out_of_memory || exit 1
+	  again=--again
+	done
 
 install: $(STAMPS)/installed ## the C++ build and the package, without running anything
 

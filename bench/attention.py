@@ -18,7 +18,7 @@ Variants: static ulysses, ring, gather and usp are all sequences at the largest 
 each half of the ranks, a ring between the halves); static best is the best degree of ulysses; megatron-dcp
 ring has that planner's groups run by ring. What cannot run says why in its batch's line. Nsp serial is nsp's
 plan with every exchange beside nothing. Plans are made before anything is timed. Variants run in turns; a
-time is the slowest rank's; all rounds of a plan count.
+time is the slowest rank's; all rounds of a plan count; a plan that several planners make runs once.
 
 Lines: a batch's plans; for each variant and direction the median ms, TFLOP/s a GPU (2 L^2 heads head_dim a
 sequence forward, 2.5 times that backward) and the median paired ratio over nsp; for both kinds of nsp
@@ -41,7 +41,7 @@ from batches import TRACES, document_batches, trace_batches
 from layers import Alone, Layer, launches
 from lines import Lines, hosts_for_nccl, median_ratio, place, some_of
 from timing import any_rank, paired, start_ranks
-from variants import MINE, SERIAL, VARIANTS, Topology, described, profile_of, shared
+from variants import MINE, SERIAL, VARIANTS, Topology, described, first_alike, profile_of, shared
 
 import nsp
 
@@ -136,25 +136,30 @@ def contexts(settings: dict[str, Setting], topology: Topology) -> dict[Any, nsp.
 
 
 def measure(made: dict[Any, nsp.Context], setting: Setting, plans: Plans, rounds: int) -> dict[str, Any]:
-    """Milliseconds by direction and variant, "alone" among them."""
-    runs: dict[str, Layer | Alone] = {
-        name: Layer(made[setting.heads, VARIANTS[name].streaming], plan.json)
-        for name, plan in plans.items()
-        if isinstance(plan, nsp.Plan)
-    }
-    mine, context = plans[MINE], made[setting.heads, True]
+    """Milliseconds by direction and variant, "alone" among them; the same plan runs once."""
+    context, mine = made[setting.heads, True], plans[MINE]
     assert isinstance(mine, nsp.Plan), mine
+    good = {name: plan for name, plan in plans.items() if isinstance(plan, nsp.Plan)}
+    alike = first_alike({name: plan for name, plan in good.items() if VARIANTS[name].streaming})
+    alike |= {SERIAL: SERIAL, "alone": "alone"}
+    runs: dict[str, Layer | Alone] = {
+        name: Layer(made[setting.heads, VARIANTS[name].streaming], good[name].json)
+        for name in dict.fromkeys(alike.values())
+        if name != "alone"
+    }
     runs["alone"] = Alone(context, launches(mine.json, context.rank) or [])
     for run in runs.values():
         run.forward()
         run.backward()
-    times = {
-        direction: paired({name: getattr(run, direction) for name, run in runs.items()}, rounds, warm=1)
-        for direction in ("forward", "backward")
+    found = {}
+    for direction in ("forward", "backward"):
+        times = paired({name: getattr(run, direction) for name, run in runs.items()}, rounds, warm=1)
+        found[direction] = {name: times[first] for name, first in alike.items()}
+    found["both"] = {
+        name: [a + b for a, b in zip(found["forward"][name], found["backward"][name], strict=True)]
+        for name in alike
     }
-    both = zip(times["forward"].items(), times["backward"].values(), strict=True)
-    times["both"] = {name: [a + b for a, b in zip(f, g, strict=True)] for (name, f), g in both}
-    return times
+    return found
 
 
 def batch_lines(times: dict[str, Any], tflops: dict[str, float]) -> list[dict[str, Any]]:

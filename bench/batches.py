@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nsp._native import core
 
@@ -44,6 +47,40 @@ def document_batches(tokens: int, count: int, seed: int) -> list[list[int]]:
             left -= length
         batches.append(batch)
     return batches
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of a trace, of sequences up to `max_length`; `index` among all full ones."""
+
+    trace: str
+    max_length: int
+    index: int
+    lengths: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        return self.trace, self.max_length, self.index
+
+    @property
+    def name(self) -> dict[str, Any]:
+        return {"trace": self.trace, "max_length": self.max_length, "batch": self.index}
+
+
+def long_batches(traces: Sequence[str], limits: Sequence[int], tokens: int, count: int) -> list[Batch]:
+    """The first `count` batches of each trace and maximum length, in turns. A batch has at most so many
+    tokens, or one sequence of the maximum length; longer sequences are left out. Of a maximum length above
+    the least, only batches that hold a sequence beyond the one before: the others are nearly the same.
+    """
+    turns: list[list[Batch]] = []
+    for trace in traces:
+        lengths = trace_lengths(trace)
+        for below, limit in zip([0, *limits], limits, strict=False):
+            full = core().full_batches(lengths, limit, max(tokens, limit))
+            new = [Batch(trace, limit, i, tuple(one)) for i, one in enumerate(full) if max(one) > below]
+            turns.append(new[:count])
+    by_limit = sorted(turns, key=lambda turn: turn[0].max_length if turn else 0)
+    return [turn[i] for i in range(count) for turn in by_limit if i < len(turn)]
 
 
 def _bounds(text: str) -> tuple[int, int]:

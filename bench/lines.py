@@ -45,6 +45,15 @@ class Lines:
                 file.write(text + "\n")
 
 
+def earlier_lines(path: str) -> list[dict[str, Any]]:
+    """Of a run that goes on with its file. ValueError: there is nothing to go on with."""
+    if not Path(path).is_file():
+        raise ValueError(
+            f"--again: {path or 'no --json FILE'} is not there; leave --again out the first time"
+        )
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
 def some_of(names: Iterable[str]) -> Callable[[str], list[str]]:
     """The type of an option that lists some of these names."""
     allowed = list(names)

@@ -104,14 +104,24 @@ def shared(jobs: Sequence[Job], make: Callable[[Job], nsp.Plan]) -> dict[Job, ns
     return {job: by_job[job] for job in jobs}
 
 
+def first_alike(plans: Mapping[str, nsp.Plan]) -> dict[str, str]:
+    """For each name the first one, nsp before all, with the same placements and schedules: its run serves."""
+    names = sorted(plans, key=lambda name: name != MINE)
+    rounds = {name: json.loads(plans[name].json)["rounds"] for name in names}
+    return {name: next(other for other in names if rounds[other] == rounds[name]) for name in plans}
+
+
 def described(plans: Mapping[str, nsp.Plan | str]) -> dict[str, Any]:
     """For JSON."""
-    return {
-        name: {"why_not": plan}
-        if isinstance(plan, str)
-        else {"rounds": plan.num_rounds, "degrees": plan.degrees, "planning_ms": plan.planning_ms}
-        for name, plan in plans.items()
-    }
+    good = {name: plan for name, plan in plans.items() if isinstance(plan, nsp.Plan)}
+    first, found = first_alike(good), {}
+    for name, plan in plans.items():
+        if isinstance(plan, str):
+            found[name] = {"why_not": plan}
+            continue
+        found[name] = {"rounds": plan.num_rounds, "degrees": plan.degrees, "planning_ms": plan.planning_ms}
+        found[name] |= {"same_plan_as": first[name]} if first[name] != name else {}
+    return found
 
 
 def _by(made: nsp.Plan, backend: str) -> nsp.Plan:
