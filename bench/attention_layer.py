@@ -24,13 +24,14 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from nsp._native import core, execution
+from layers import Alone, Layer
+from nsp._native import core
+from timing import paired, start_ranks
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import nsp
 
 HEADS, KV_HEADS, HEAD_DIM = 32, 4, 128
-SCALE = HEAD_DIM**-0.5
 
 
 def shape() -> dict:
@@ -63,49 +64,12 @@ VARIANTS = {
 }
 
 
-class Alone:
-    """The launches of a rank, (lengths, degree) each, on data that lies ready."""
-
-    def __init__(self, launches: list[tuple[list[int], int]]) -> None:
-        self.kernel = execution().Kernel(execution().default_kernel("cuda"))
-        self.launches = []
-        for lengths, degree in launches:
-            heads, kv_heads = HEADS // degree, max(1, KV_HEADS // degree)
-            tensors = [rows(sum(lengths), h) for h in (heads, kv_heads, kv_heads, heads)]
-            self.launches.append((*tensors, execution().Ragged(lengths)))
-        self.kept: list = []
-
-    def forward(self) -> None:
-        self.kept = [self.kernel.forward(q, k, v, s, SCALE, 0) for q, k, v, _, s in self.launches]
-
-    def backward(self) -> None:
-        for (q, k, v, dout, s), (out, lse) in zip(self.launches, self.kept, strict=True):
-            self.kernel.backward(q, k, v, out, lse, dout, s, SCALE, 0)
-
-
-def alone(world: int) -> dict[str, Alone]:
+def alone(context: nsp.Context, world: int) -> dict[str, Alone]:
     long, short = [16384 * world], [4096 * world] * world
     return {
-        "alone": Alone([(long + short, world), (LEAVES, 1)]),
-        "alone, two waves": Alone([(LEAVES[:1], 1), (short, world), (long, world), (LEAVES[1:], 1)]),
+        "alone": Alone(context, [(long + short, world), (LEAVES, 1)]),
+        "alone, two waves": Alone(context, [(LEAVES[:1], 1), (short, world), (long, world), (LEAVES[1:], 1)]),
     }
-
-
-class Layer:
-    """One context's executor on round 0 of a plan, random rows."""
-
-    def __init__(self, context: nsp.Context, plan: bytes) -> None:
-        self.schedule = context.schedule(plan)
-        tokens = self.schedule.tokens(0)
-        self.q, self.k, self.v = (rows(tokens, h).requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS))
-        self.dout = rows(tokens, HEADS)
-        self.out = torch.empty(0)
-
-    def forward(self) -> None:
-        self.out = torch.ops.nsp.attention(self.q, self.k, self.v, self.schedule.handle, 0, SCALE, 0)
-
-    def backward(self) -> None:
-        torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)
 
 
 class Nested(Layer):
@@ -162,26 +126,6 @@ class Exchanges:
     backward = forward
 
 
-def paired(runs: dict, rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of the slowest rank, in turns; two warm-up rounds are not counted."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for i in range(rounds + 2):
-        for name in sorted(runs, reverse=bool(i % 2)):
-            torch.cuda.synchronize()
-            dist.barrier()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            torch.cuda._sleep(1_000_000)
-            begin.record()
-            runs[name]()
-            end.record()
-            torch.cuda.synchronize()
-            slowest = torch.tensor(begin.elapsed_time(end), device="cuda")
-            dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-            if i >= 2:
-                times[name].append(float(slowest))
-    return times
-
-
 def host_seconds(run, repeats: int = 20) -> float:
     """Median seconds that one call takes on the host while the device is kept busy."""
     torch.cuda.synchronize()
@@ -209,8 +153,7 @@ def main() -> None:
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("cpu:gloo,cuda:nccl")
+    start_ranks()
     contexts = {name: make_context(name, world) for name in options.transports.split(",")}
     nested = {
         name + how: Nested(context, world, variant)
@@ -218,7 +161,7 @@ def main() -> None:
         for how, variant in VARIANTS.items()
     }
     context = next(iter(contexts.values()))
-    kernels = alone(world)
+    kernels = alone(context, world)
     passes = {**nested, **kernels}
     exchanges, own = Exchanges(context, world), Torch(world)
     own.forward()
