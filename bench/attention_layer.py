@@ -1,7 +1,8 @@
 """Nested attention of one layer on the GPUs of a host, next to the same attention without any exchange.
 
     torchrun --nproc-per-node 2 bench/attention_layer.py [--rounds 21] [--transports collective,peer-copy]
-        [--json FILE]
+        [--serial] [--json FILE]
+    NCCL_P2P_DISABLE=1 torchrun --nproc-per-node 2 bench/attention_layer.py --transports collective --serial
 
 The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU
 in leaf sequences of 4K to 512; 32 query and 4 KV heads, head_dim 128, bf16. Each transport has a context of
@@ -11,7 +12,9 @@ leaves) on each level's heads and moves nothing; "alone, two waves" those of the
 leaves). Rounds run all in turns between device events; the slowest rank counts; medians of the paired ratio.
 Host: microseconds that a call keeps the host busy, with the queue full; "exchanges" is torch's
 all_to_all_single alone, as many and as large as those of the whole level, "torch" its own attention (cuDNN)
-in one launch.
+in one launch. --serial: the level also by gather and by ring, whose exchanges are KV heads alone, and each
+variant also with every exchange beside nothing; exposed over serial: what it takes beyond "alone", over the
+same of its serial twin (for gather and ring too, whose chunks and merges no exchange explains).
 """
 
 import argparse
@@ -55,12 +58,20 @@ class Variant:
 
     leaf_first: int = 0  # leaves before the level's attention, the rest behind it; 0: all before it
     waves: bool = False  # the level's sequences of 4K x N tokens as a wave of their own
+    backend: str = "ulysses"  # of the level
 
 
 VARIANTS = {
     "": Variant(),
     ", leaves around": Variant(leaf_first=1),
     ", leaves around, two waves": Variant(leaf_first=1, waves=True),
+}
+
+
+BY_KV_HEADS = {
+    ", gather, leaves around, two waves": Variant(leaf_first=1, waves=True, backend="gather"),
+    ", ring": Variant(backend="ring"),
+    ", ring, leaves around, two waves": Variant(leaf_first=1, waves=True, backend="ring"),
 }
 
 
@@ -76,8 +87,9 @@ class Nested(Layer):
     """The executor on the whole mix."""
 
     def __init__(self, context: nsp.Context, world: int, variant: Variant) -> None:
-        lengths = [(16384 * world, 0, world)] + [(4096 * world, 0, world)] * world
-        lengths += [(tokens, rank, 1) for rank in range(world) for tokens in LEAVES]
+        way = (0, world, variant.backend, world if variant.backend == "ulysses" else 1)
+        lengths: list[tuple] = [(16384 * world, *way)] + [(4096 * world, *way)] * world
+        lengths += [(tokens, rank, 1, "local", 1) for rank in range(world) for tokens in LEAVES]
         placements = [(i, *rest) for i, rest in enumerate(lengths)]
         leaf_first = [[variant.leaf_first] * world] if variant.leaf_first else []
         cuts = [[(world, 4096 * world)]] if variant.waves else []
@@ -139,9 +151,20 @@ def host_seconds(run, repeats: int = 20) -> float:
     return statistics.median(times)
 
 
-def make_context(transport: str, world: int) -> nsp.Context:
+def make_context(transport: str, world: int, streaming: bool = True) -> nsp.Context:
     os.environ["NSP_TRANSPORT"] = transport
-    return nsp.init(None, shape(), sp_max=world)
+    return nsp.init(None, shape(), sp_max=world, backends=("all",), streaming=streaming)
+
+
+SERIAL = ", serial"
+
+
+def exposed_over_serial(times: dict[str, list[float]]) -> dict[str, float]:
+    def median_beyond_alone(name: str) -> float:
+        return statistics.median(a - b for a, b in zip(times[name], times["alone"], strict=True))
+
+    twins = [name for name in times if name + SERIAL in times]
+    return {name: median_beyond_alone(name) / median_beyond_alone(name + SERIAL) for name in twins}
 
 
 def main() -> None:
@@ -150,17 +173,23 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--transports", default="collective,peer-copy")
+    parser.add_argument("--serial", action="store_true")
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     start_ranks()
-    contexts = {name: make_context(name, world) for name in options.transports.split(",")}
+    transports = options.transports.split(",")
+    contexts = {name: make_context(name, world) for name in transports}
+    context = contexts[transports[0]]
+    if options.serial:
+        contexts |= {name + SERIAL: make_context(name, world, False) for name in transports}
     nested = {
-        name + how: Nested(context, world, variant)
-        for name, context in contexts.items()
-        for how, variant in VARIANTS.items()
+        name.removesuffix(SERIAL) + how + (SERIAL if name.endswith(SERIAL) else ""): Nested(
+            made, world, variant
+        )
+        for name, made in contexts.items()
+        for how, variant in (VARIANTS | BY_KV_HEADS if options.serial else VARIANTS).items()
     }
-    context = next(iter(contexts.values()))
     kernels = alone(context, world)
     passes = {**nested, **kernels}
     exchanges, own = Exchanges(context, world), Torch(world)
@@ -178,6 +207,7 @@ def main() -> None:
                 for name in passes
                 if name != over
             }
+        line["exposed_over_serial"] = exposed_over_serial(times)
         line["ms"] = {name: statistics.median(values) for name, values in times.items()}
         runs |= {"exchanges": getattr(exchanges, direction), "torch": getattr(own, direction)}
         line["host_us"] = {name: 1e6 * host_seconds(run) for name, run in runs.items()}

@@ -14,7 +14,8 @@ from transformers import AutoModelForCausalLM, Qwen3MoeConfig
 import nsp
 
 
-def make_model(options: argparse.Namespace, device: torch.device, world: int) -> torch.nn.Module:
+def bare_model(options: argparse.Namespace, device: torch.device) -> torch.nn.Module:
+    """In float32, not sharded."""
     config = Qwen3MoeConfig(
         vocab_size=options.vocabulary, hidden_size=options.hidden, intermediate_size=3 * options.hidden,
         moe_intermediate_size=3 * options.hidden // 8, num_hidden_layers=options.layers,
@@ -28,9 +29,14 @@ def make_model(options: argparse.Namespace, device: torch.device, world: int) ->
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, experts_implementation=experts)
     if options.checkpoint:
         model.gradient_checkpointing_enable({"use_reentrant": False})
+    return model.train()
+
+
+def make_model(options: argparse.Namespace, device: torch.device, world: int) -> torch.nn.Module:
+    """Under FSDP2: bf16 beside float32 masters."""
     mesh = dist.device_mesh.init_device_mesh(device.type, (world,))
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-    return nsp.shard(model.train(), mesh, mixed_precision=policy)
+    return nsp.shard(bare_model(options, device), mesh, mixed_precision=policy)
 
 
 class RandomTokens:

@@ -1,5 +1,6 @@
 #include "nsp/plan/plan.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <ostream>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "nsp/plan/plan_json.h"
 #include "nsp/plan/plan_text.h"
 #include "nsp/planner/mark_choice.h"
+#include "nsp/sim/memory.h"
 #include "nsp/workload/trace.h"
 
 namespace nsp {
@@ -72,6 +74,18 @@ std::string idle_line(const Plan& plan,
   return all > 0 ? fmt::format("idle {:.2f}% of the ranks' time\n", 100 * (1 - busy / all)) : "";
 }
 
+// Of the fullest rank: a plan that fits its token budget may not fit the card.
+std::string memory_line(const Plan& plan, const ModelShape& shape) {
+  const auto gib = [&](Checkpointing checkpointing) {
+    const auto most = std::ranges::max(memory_bytes(plan, shape, checkpointing));
+    return static_cast<double>(most) / (std::int64_t{1} << 30);
+  };
+  return fmt::format(
+      "memory beside model state, estimated: {:.1f} GiB, {:.1f} with checkpointed layers\n",
+      gib(Checkpointing::kNone),
+      gib(Checkpointing::kMarks));
+}
+
 std::string saved_line(const Plan& plan, std::int64_t byte_budget) {
   return byte_budget > 0 ? fmt::format("saved attention output: {} of {} bytes a rank and layer\n",
                                        plan.predicted.bytes_max,
@@ -101,7 +115,7 @@ int run_plan(const PlanOptions& options, Streams streams) {
   write_result(options.json,
                to_json(result.plan),
                summary(result.plan) + idle_line(result.plan, shape, profile, request.ep) +
-                   saved_line(result.plan, options.byte_budget),
+                   memory_line(result.plan, shape) + saved_line(result.plan, options.byte_budget),
                streams);
   return 0;
 }

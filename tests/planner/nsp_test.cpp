@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cases.h"
+#include "nsp/sim/simulate.h"
 #include "nsp/plan/check.h"
 #include "nsp/planner/assignment.h"
 #include "nsp/planner/bound.h"
@@ -104,6 +105,19 @@ TEST(Nsp, EveryEffortPlansEdgeCases) {
       EXPECT_TRUE(found.feasible) << effort;
       EXPECT_EQ(find_violations(found), std::vector<std::string>{}) << effort;
     }
+  }
+}
+
+TEST(Nsp, MoreEffortIsNeverASlowerStep) {
+  Random random(5);
+  for (int i = 0; i < 8; ++i) {
+    PlanRequest request{
+        .lengths = random_lengths(random, 150, 14), .world = 16, .ranks_per_host = 4, .sp_max = 8};
+    const auto step = [&](const char* effort) {
+      request.effort = effort;
+      return simulate(plan(request, kLarge, kGpu).plan, kLarge, kGpu).step;
+    };
+    EXPECT_LE(step("thorough"), step("default")) << "case " << i;
   }
 }
 
