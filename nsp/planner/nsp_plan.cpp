@@ -181,7 +181,8 @@ Rounds search(const Problem& batch,
 
 }  // namespace
 
-// More work finds lower loads, which are not always faster steps: `default` has a say in `thorough`.
+// More work finds lower loads, which are not always faster steps: `default` has a say in
+// `thorough`.
 Rounds nsp_plan(const Problem& batch,
                 const PlanRequest& request,
                 const ModelShape& shape,

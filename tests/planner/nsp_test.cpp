@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "cases.h"
-#include "nsp/sim/simulate.h"
 #include "nsp/plan/check.h"
 #include "nsp/planner/assignment.h"
 #include "nsp/planner/bound.h"
 #include "nsp/planner/local_search.h"
 #include "nsp/planner/planner.h"
 #include "nsp/planner/skeleton.h"
+#include "nsp/sim/simulate.h"
 
 namespace nsp {
 namespace {
