@@ -26,7 +26,7 @@ class Placement:
     degree: int
     backend: str  # local, ulysses, gather, ring, usp-ring or usp-gather
     ulysses_degree: int = 1
-    mark: str = "recompute"  # or save, save_qkv
+    mark: str = "recompute"  # or offload, save, save_qkv
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,7 @@ def plan(
     effort: str = "default",
     over_length: str = "error",
     byte_budget: int = 0,
+    host_budget: int = 0,
     mark_order: str = "auto",
     backends: Sequence[str] = ("ulysses",),
     ep: int = 1,
@@ -142,7 +143,8 @@ def plan(
     over_length: error, skip or truncate.
     byte_budget: most bytes of attention output that a rank saves of a layer, so that it need not be
     recomputed; mark_order, of what is saved: seconds-per-byte; tree, from the root down; auto, the better by
-    simulated step.
+    simulated step. host_budget: most bytes of the rest that a rank keeps in memory of its host, where the
+    profile says that copies hide behind computation.
     backends: what planner nsp may use beside local: ulysses, gather, ring, usp-ring, usp-gather, usp, all.
     Sliding windows run on local and ulysses alone.
     ep: ranks of an expert-parallel group; the predicted seconds count the wait at its exchange.
@@ -162,6 +164,7 @@ def plan(
         profile=profile,
         over_length=over_length,
         byte_budget=byte_budget,
+        host_budget=host_budget,
         mark_order=mark_order,
         backends=list(backends),
         ep=ep,
