@@ -38,6 +38,7 @@ struct PlanOptions {
   std::string planner = "nsp";
   std::string over_length = "error";
   std::int64_t byte_budget = 0;  // saved attention output a rank and layer
+  std::int64_t host_budget = 0;  // offloaded attention output a rank and layer
   std::string mark_order = "auto";
   std::string json = {};  // empty: no JSON; "-": standard output instead of the table; else a path
 };

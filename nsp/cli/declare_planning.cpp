@@ -51,6 +51,12 @@ void add_marks(CLI::App& command, PlanOptions& options) {
                   "(default 0: recompute all)")
       ->transform(size_in_bytes());
   command
+      .add_option("--host-budget",
+                  options.host_budget,
+                  "bytes of the rest that a rank may keep of a layer in memory of its host, where "
+                  "copies hide behind computation (default 0: none)")
+      ->transform(size_in_bytes());
+  command
       .add_option(
           "--mark-order",
           options.mark_order,

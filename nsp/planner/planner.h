@@ -28,6 +28,9 @@ struct PlanRequest {
   std::string effort = "default";  // fast, default, thorough: work limits of searching planners
   OverLength over_length = OverLength::kError;
   std::int64_t byte_budget = 0;  // saved attention output a rank and layer; 0: recompute everything
+  // Offloaded attention output a rank and layer; 0: none. Needs a profile with
+  // host_bytes_per_second.
+  std::int64_t host_budget = 0;
   std::optional<MarkOrder> mark_order{};  // of what is saved; none: the better by simulated step
   // How planner nsp may run a sequence beside local: backend_names().
   std::vector<std::string> backends = {"ulysses"};

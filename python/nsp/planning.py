@@ -27,7 +27,7 @@ class Placement:
     degree: int
     backend: str  # local, ulysses, gather, ring, usp-ring or usp-gather
     ulysses_degree: int = 1
-    mark: str = "recompute"  # or save, save_qkv
+    mark: str = "recompute"  # or offload, save, save_qkv
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,7 @@ def plan(
     effort: str = "default",
     over_length: str = "error",
     byte_budget: int | str = 0,
+    host_budget: int | str = 0,
     mark_order: str = "auto",
     backends: Sequence[str] = ("ulysses",),
     ep: int = 1,
@@ -143,7 +144,8 @@ def plan(
     over_length: error, skip or truncate.
     byte_budget: most attention output that a rank saves of a layer, so that it need not be recomputed: bytes,
     or text such as '256MiB'; mark_order, of what is saved: seconds-per-byte; tree, from the root down; auto,
-    the better by simulated step.
+    the better by simulated step. host_budget: most of the rest that a rank keeps in memory of its host, where
+    the profile says that copies hide behind computation.
     backends: what planner nsp may use beside local: ulysses, gather, ring, usp-ring, usp-gather, usp, all.
     Sliding windows run on local and ulysses alone.
     ep: ranks of an expert-parallel group; the predicted seconds count the wait at its exchange.
@@ -163,13 +165,12 @@ def plan(
     if isinstance(backends, str):
         raise ValueError(f"backends: {backends!r} is text, not a list of names; give [{backends!r}]")
     ranks = {"world": world, "sp_max": sp_max, "ranks_per_host": ranks_per_host or world, "ep": ep}
-    if isinstance(byte_budget, str):
-        byte_budget = parse_bytes("byte_budget", byte_budget)
     data, why = core().plan(
         [_tokens(index, length) for index, length in enumerate(lengths)],
         **{name: _whole(name, number, 2**30) for name, number in ranks.items()},
         token_budget=_whole("token_budget", token_budget),
-        byte_budget=_whole("byte_budget", byte_budget),
+        byte_budget=_bytes("byte_budget", byte_budget),
+        host_budget=_bytes("host_budget", host_budget),
         **words,
         backends=list(backends),
     )
@@ -191,6 +192,10 @@ def _whole(name: str, number: Any, most: int = 2**62) -> int:
     if abs(whole) > most:
         raise ValueError(f"{name}: {whole} is too large; give at most {most}")
     return whole
+
+
+def _bytes(name: str, size: int | str) -> int:
+    return parse_bytes(name, size) if isinstance(size, str) else _whole(name, size)
 
 
 def _tokens(index: int, length: Any) -> int:
