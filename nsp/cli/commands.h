@@ -37,6 +37,7 @@ struct PlanOptions {
   std::optional<std::int64_t> batch = {};         // needs batch_tokens
   std::string planner = "nsp";
   std::string over_length = "error";
+  bool checkpointing = false;
   std::int64_t byte_budget = 0;  // saved attention output a rank and layer
   std::int64_t host_budget = 0;  // offloaded attention output a rank and layer
   std::string mark_order = "auto";

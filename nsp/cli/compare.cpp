@@ -145,6 +145,7 @@ std::vector<PlannerRow> run_planners(const CompareCommand& options,
   Progress progress(streams);
   for (const std::string& planner : planners_of(options)) {
     PlanRequest request = request_of(options.planning);
+    request.checkpointing = course.simulation.checkpointing != Checkpointing::kNone;
     request.planner = planner;
     request.backends = planner == "nsp" ? backends_of(options) : PlanRequest{}.backends;
     rows.push_back(run_planner(request, course, !rows.empty(), progress));

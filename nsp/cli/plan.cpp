@@ -110,6 +110,7 @@ int run_plan(const PlanOptions& options, Streams streams) {
   PlanRequest request = request_of(options.planning);
   request.lengths = read_batch(options);
   request.planner = options.planner;
+  request.checkpointing = options.checkpointing;
   request.over_length = parse_over_length(options.over_length);
   request.byte_budget = options.byte_budget;
   request.host_budget = options.host_budget;

@@ -54,7 +54,11 @@ void Finalists::play(Plan& plan) const {
   for (const Solution& solution : plan.rounds) {
     rounds.push_back({.placements = solution.placements});
   }
-  plan.step = choose_schedules(*batch_.model, shape_, rounds, batch_.world);
+  plan.step = choose_schedules({.model = batch_.model,
+                                .shape = &shape_,
+                                .world = batch_.world,
+                                .checkpointing = batch_.checkpointing},
+                               rounds);
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     plan.rounds[i].schedule = std::move(rounds[i].schedule);
   }

@@ -37,6 +37,10 @@ std::int32_t ranks_per_host(const PlanRequest& request, const Profile& profile) 
                                           profile.ranks_per_host, request.world));
 }
 
+bool is_checkpointed(const PlanRequest& request) {
+  return request.checkpointing || request.byte_budget > 0 || request.host_budget > 0;
+}
+
 // A new plan recomputes everything.
 void set_marks(Plan& plan,
                const CostModel& model,
@@ -60,15 +64,14 @@ void set_marks(Plan& plan,
 
 // Simulated, unless the search has done so, except where every millisecond counts. The other
 // planners' levels run whole, as they were published. Borrows all.
-ScheduleRule schedule_rule(const CostModel& model,
-                           const ModelShape& shape,
+ScheduleRule schedule_rule(const StepRules& rules,
                            const PlanRequest& request,
                            const Choice& choice,
                            const std::vector<Solution>& rounds) {
   if (request.effort == "fast") {
     return nullptr;
   }
-  return [&](Round& round, std::size_t index) {
+  return [&, rules](Round& round, std::size_t index) {
     const Schedule& known = rounds[index].schedule;
     if (!known.order.empty()) {
       round.schedule.order = known.order;
@@ -77,9 +80,9 @@ ScheduleRule schedule_rule(const CostModel& model,
       return;
     }
     if (choice.kind == PlannerKind::kNsp) {
-      choose_schedule(model, shape, round, request.world);
+      choose_schedule(rules, round);
     } else {
-      set_order(best_orders(model, round, request.world).whole, round.schedule);
+      set_order(best_orders(*rules.model, round, rules.world).whole, round.schedule);
     }
   };
 }
@@ -111,18 +114,23 @@ PlanResult plan_checked(const PlanRequest& request,
     return none;
   }
   const CostModel model(shape, profile, settings.ranks_per_host, request.ep);
+  const StepRules rules{.model = &model,
+                        .shape = &shape,
+                        .world = request.world,
+                        .checkpointing = is_checkpointed(request)};
   const Problem batch{.model = &model,
                       .world = request.world,
                       .sp_max = request.sp_max,
                       .token_budget = settings.token_budget,
                       .sequences = kept.sequences,
-                      .backends = backends_of(request, choice)};
+                      .backends = backends_of(request, choice),
+                      .checkpointing = rules.checkpointing};
   const std::int64_t bound = lower_bound(batch);
   const std::vector<Solution> rounds = solve(batch, request, choice, shape, bound);
   PlanResult result{.plan = make_plan(settings,
                                       placements(rounds),
                                       kept.dropped,
-                                      schedule_rule(model, shape, request, choice, rounds)),
+                                      schedule_rule(rules, request, choice, rounds)),
                     .why_infeasible = ""};
   result.plan.predicted = predicted(evaluate(model, result.plan));
   if (!result.plan.feasible) {

@@ -27,6 +27,9 @@ struct PlanRequest {
   std::string planner = "nsp";     // planner_names()
   std::string effort = "default";  // fast, default, thorough: work limits of searching planners
   OverLength over_length = OverLength::kError;
+  // Backward runs each layer again: issue orders, and plans where nsp has several, are judged by
+  // such a step. A budget of bytes implies it.
+  bool checkpointing = false;
   std::int64_t byte_budget = 0;  // saved attention output a rank and layer; 0: recompute everything
   // Offloaded attention output a rank and layer; 0: none. Needs a profile with
   // host_bytes_per_second.

@@ -29,6 +29,7 @@ struct Problem {
   std::vector<Sequence> sequences;  // longest first
   // What may be used beside local; baselines but static know ulysses only.
   std::vector<Backend> backends = {Backend::kUlysses};
+  bool checkpointing = false;  // of steps that are simulated
 };
 
 struct Solution {

@@ -32,31 +32,29 @@ std::optional<std::vector<Round>> set_whole(const CostModel& model,
   return cut;
 }
 
+std::int64_t step_of(const StepRules& rules, const std::vector<Round>& rounds) {
+  const auto checkpointing = rules.checkpointing ? Checkpointing::kFull : Checkpointing::kNone;
+  return simulated_step(*rules.model, *rules.shape, rounds, rules.world, checkpointing);
+}
+
 }  // namespace
 
-std::int64_t choose_schedules(const CostModel& model,
-                              const ModelShape& shape,
-                              std::vector<Round>& rounds,
-                              std::int32_t world) {
-  std::optional<std::vector<Round>> cut = set_whole(model, rounds, world);
-  const std::int64_t whole_step = simulated_step(model, shape, rounds, world);
+std::int64_t choose_schedules(const StepRules& rules, std::vector<Round>& rounds) {
+  std::optional<std::vector<Round>> cut = set_whole(*rules.model, rounds, rules.world);
+  const std::int64_t whole_step = step_of(rules, rounds);
   if (!cut) {
     return whole_step;
   }
-  const std::int64_t cut_step = simulated_step(model, shape, *cut, world);
+  const std::int64_t cut_step = step_of(rules, *cut);
   if (cut_step < whole_step) {
     rounds = *std::move(cut);
   }
   return std::min(whole_step, cut_step);
 }
 
-void choose_schedule(const CostModel& model,
-                     const ModelShape& shape,
-                     Round& round,
-                     std::int32_t world) {
-  std::optional<std::vector<Round>> cut = set_whole(model, {&round, 1}, world);
-  if (cut &&
-      simulated_step(model, shape, *cut, world) < simulated_step(model, shape, {round}, world)) {
+void choose_schedule(const StepRules& rules, Round& round) {
+  std::optional<std::vector<Round>> cut = set_whole(*rules.model, {&round, 1}, rules.world);
+  if (cut && step_of(rules, *cut) < step_of(rules, {round})) {
     round = std::move(cut->front());
   }
 }

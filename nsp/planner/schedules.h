@@ -14,17 +14,19 @@
 
 namespace nsp {
 
+// What a step is played on.
+struct StepRules {
+  const CostModel* model = nullptr;   // borrowed
+  const ModelShape* shape = nullptr;  // borrowed
+  std::int32_t world = 1;
+  bool checkpointing = false;  // of whole layers
+};
+
 // Sets the orders, first leaves and cuts of rounds with placements and default schedules. Returns
 // the simulated step, nanoseconds.
-std::int64_t choose_schedules(const CostModel& model,
-                              const ModelShape& shape,
-                              std::vector<Round>& rounds,
-                              std::int32_t world);
+std::int64_t choose_schedules(const StepRules& rules, std::vector<Round>& rounds);
 
 // The same of one round by itself; nothing is played where there is nothing to decide.
-void choose_schedule(const CostModel& model,
-                     const ModelShape& shape,
-                     Round& round,
-                     std::int32_t world);
+void choose_schedule(const StepRules& rules, Round& round);
 
 }  // namespace nsp

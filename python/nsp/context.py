@@ -19,7 +19,7 @@ import torch.distributed as dist
 from nsp import failure
 from nsp._native import execution
 from nsp.agreement import Agreement, Entry
-from nsp.footprint import step_memory
+from nsp.footprint import checkpoints, step_memory
 from nsp.memory import memory_bound
 from nsp.planning import Plan
 from nsp.settings import Settings, check_settings, make_settings
@@ -62,6 +62,12 @@ class Context:
     def attached(self) -> bool:
         """True while an attached model is alive."""
         return len(self.modules) > 0
+
+    @property
+    def checkpointing(self) -> bool:
+        """Whether the model attached last runs layers again in backward; False while there is none."""
+        model = self.model() if self.model is not None else None
+        return model is not None and any(map(checkpoints, model.modules()))
 
     def step_memory(self) -> StepMemory:
         """What steps of the model attached last hold. ValueError: none is, so nothing is known of it."""

@@ -67,6 +67,7 @@ class PlannedSteps:
         budgets = find_budgets(context, tokens_per_step, dataset.lengths)
         self.token_budget, self.byte_budget = budgets.token_budget, budgets.byte_budget
         self.memory = context.step_memory() if context.capacity is not None and context.attached else None
+        self.checkpointing = context.checkpointing
         check_targets(getattr(dataset, "targets", None), dataset.lengths)
         self._kept = kept_lengths(dataset.lengths, self.limit, settings.over_length, quiet=context.rank > 0)
         self.set_epoch(epoch)
@@ -133,6 +134,7 @@ class PlannedSteps:
             "planner": self.planner,
             "model": settings.model,
             "profile": settings.profile,
+            "checkpointing": self.checkpointing,
             "byte_budget": self.byte_budget,
             "host_budget": settings.host_budget,
             "backends": settings.backends,

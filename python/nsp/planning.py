@@ -129,6 +129,7 @@ def plan(
     planner: str = "nsp",
     effort: str = "default",
     over_length: str = "error",
+    checkpointing: bool = False,
     byte_budget: int | str = 0,
     host_budget: int | str = 0,
     mark_order: str = "auto",
@@ -142,6 +143,7 @@ def plan(
     token_budget: most tokens a rank holds in a round; 0: 1.2 x all tokens / world, rounded up. A larger
     batch takes several rounds, planned together: give a whole window of gradient accumulation as one.
     over_length: error, skip or truncate.
+    checkpointing: layers run again in backward, so judge the plan by such a step; budgets of bytes imply it.
     byte_budget: most attention output that a rank saves of a layer, so that it need not be recomputed: bytes,
     or text such as '256MiB'; mark_order, of what is saved: seconds-per-byte; tree, from the root down; auto,
     the better by simulated step. host_budget: most of the rest that a rank keeps in memory of its host, where
@@ -172,6 +174,7 @@ def plan(
         byte_budget=_bytes("byte_budget", byte_budget),
         host_budget=_bytes("host_budget", host_budget),
         **words,
+        checkpointing=bool(checkpointing),
         backends=list(backends),
     )
     return Plan.from_json(data, why)

@@ -12,7 +12,7 @@ namespace {
 
 std::int64_t step(const Problem& problem, const Solution& solution) {
   std::vector<Round> rounds = {{.placements = solution.placements}};
-  return choose_schedules(*problem.model, kLarge, rounds, problem.world);
+  return choose_schedules({problem.model, &kLarge, problem.world}, rounds);
 }
 
 TEST(Finalists, TheFastestIsTakenOfThoseThatNoRivalIsBelow) {

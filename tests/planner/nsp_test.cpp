@@ -121,6 +121,27 @@ TEST(Nsp, MoreEffortIsNeverASlowerStep) {
   }
 }
 
+// The step that a plan is for decides between plans: of checkpointed layers, one more forward pass.
+TEST(Nsp, CheckpointingHasASay) {
+  Random random(6);
+  int others = 0;
+  std::int64_t told_sum = 0;
+  std::int64_t untold_sum = 0;
+  for (int i = 0; i < 24; ++i) {
+    PlanRequest request{
+        .lengths = random_lengths(random, 150, 14), .world = 16, .ranks_per_host = 4, .sp_max = 8};
+    const Plan untold = plan(request, kLarge, kGpu).plan;
+    request.checkpointing = true;
+    const Plan told = plan(request, kLarge, kGpu).plan;
+    const SimulateOptions full{.checkpointing = Checkpointing::kFull};
+    told_sum += simulate(told, kLarge, kGpu, full).step;
+    untold_sum += simulate(untold, kLarge, kGpu, full).step;
+    others += told.hash != untold.hash ? 1 : 0;
+  }
+  EXPECT_GT(others, 0);
+  EXPECT_LT(told_sum, untold_sum);
+}
+
 TEST(Nsp, OfEqualLoadsTheOneWithLessCommunicationWins) {
   // Two trees of two ranks, three equal sequences: one tree holds two of them and sets the load, so
   // splitting the third over the other tree wins nothing.

@@ -45,7 +45,7 @@ TEST(Schedules, NoCutMakesAStepSlower) {
       round.placements = high_in_the_tree(random);
     }
     std::vector<Round> chosen = rounds;
-    const std::int64_t step = choose_schedules(model, kLarge, chosen, kWorld);
+    const std::int64_t step = choose_schedules({&model, &kLarge, kWorld}, chosen);
     EXPECT_EQ(step, simulated_step(model, kLarge, chosen, kWorld));
     EXPECT_LE(step, whole_step(model, rounds));
     bool cut = false;
@@ -56,7 +56,7 @@ TEST(Schedules, NoCutMakesAStepSlower) {
     }
     taken += cut ? 1 : 0;
     Round alone = rounds[0];
-    choose_schedule(model, kLarge, alone, kWorld);
+    choose_schedule({&model, &kLarge, kWorld}, alone);
     EXPECT_LE(simulated_step(model, kLarge, {alone}, kWorld), whole_step(model, {rounds[0]}));
   }
   EXPECT_GT(taken, 5);

@@ -42,7 +42,7 @@ void bind_planner(py::module_& module) {
       py::arg("lengths"),
       "Plan one batch: (plan JSON, why nothing fits or ''). Releases the GIL. Settings: "
       "world, sp_max, model, profile; ranks_per_host, token_budget, planner, effort, "
-      "over_length, byte_budget, host_budget, mark_order, backends, ep as in the command line. "
+      "over_length, checkpointing, byte_budget, host_budget, mark_order, backends, ep as in the command line. "
       "ValueError for a bad request.");
 }
 

@@ -75,6 +75,7 @@ Settings settings_of(const py::kwargs& keywords) {
   std::string over_length = "error";
   left.take("over_length", over_length);
   request.over_length = parse_over_length(over_length);
+  left.take("checkpointing", request.checkpointing);
   left.take("byte_budget", request.byte_budget);
   left.take("host_budget", request.host_budget);
   std::string mark_order = "auto";
