@@ -45,7 +45,7 @@ void HeadCopies::add(const at::Tensor& from, const at::Tensor& to) {
     to.copy_(from);
     return;
   }
-  device_ = to.device();
+  keep(from, to);
   add_blocks(from, to, 0, first_rows(from, to), blocks_);
 }
 
@@ -58,7 +58,7 @@ void HeadCopies::add_rows(const at::Tensor& from,
     part(to, 0, to_row, rows).copy_(part(from, 0, from_row, rows));
     return;
   }
-  device_ = to.device();
+  keep(from, to);
   BlockCopy block = first_rows(from, to);
   block.rows = rows;
   blocks_.push_back(moved(block, from_row * block.from_pitch, to_row * block.to_pitch));
@@ -75,6 +75,15 @@ void HeadCopies::pack(std::span<const at::Tensor> parts, const at::Tensor& to) {
 void HeadCopies::run() {
   copy_blocks(blocks_, device_);
   blocks_.clear();
+  sources_.clear();
+}
+
+// Rows that were just repeated for several ranks have no other owner.
+void HeadCopies::keep(const at::Tensor& from, const at::Tensor& to) {
+  device_ = to.device();
+  if (sources_.empty() || !sources_.back().is_alias_of(from.storage())) {
+    sources_.push_back(from.storage());
+  }
 }
 
 void copy_heads(const at::Tensor& from, const at::Tensor& to) {

@@ -11,8 +11,8 @@
 
 namespace nsp {
 
-// Copies of tensors of one device that are collected and then made together. It holds addresses
-// only: what is added outlives run(). No target overlaps another's or a source.
+// Copies of tensors of one device that are collected and then made together. Sources are kept until
+// run(); targets outlive it. No target overlaps another's or a source.
 class HeadCopies {
  public:
   // Equal in sizes and type. Copied at once where heads lie apart.
@@ -29,7 +29,10 @@ class HeadCopies {
   void run();
 
  private:
+  void keep(const at::Tensor& from, const at::Tensor& to);
+
   std::vector<BlockCopy> blocks_;
+  std::vector<c10::Storage> sources_;
   at::Device device_ = at::kCPU;
 };
 
