@@ -5,27 +5,43 @@
 Qwen3-MoE at the widths of 30B-A3B (random weights, small vocabulary), FSDP2, bf16, every layer
 checkpointed, forward and backward of one round: a sequence of half a GPU's tokens on all GPUs, the rest of
 each GPU's tokens in leaf sequences of at most 8K. Saved, from nothing to all: root to leaf, the long
-sequence first, then the leaves, longest first. For each amount: milliseconds of the slowest rank (median),
-bytes saved of a layer, attention launches forward of a step, and peak memory: predicted (docs/memory.md, by
-kind) and measured. One JSON line an amount.
+sequence first, then the leaves, longest first; on the device or, offloaded, in pinned memory of the host. For
+each amount: milliseconds of the slowest rank (median), bytes saved of a layer on the device and on the host,
+attention launches forward of a step, and peak memory: predicted (docs/memory.md, by kind) and measured. One
+JSON line an amount, and one of the host link: bytes a second each way while all ranks copy.
 """
 
 import argparse
 import json
 import os
 import statistics
+import time
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from compiled_layers import make_model, step
+from compiled_layers import step
 from nsp._native import core
 from nsp.peak_report import PeakReport, PeakWatch
 from nsp.row_plan import RowPlan
+from timing import start_ranks
+from training import make_model
 
 import nsp
 
 LEAF = [8192, 4096, 2048, 2048]
+# What is saved, as `marks` takes it, and where.
+AMOUNTS = {
+    "nothing": (-1.0, "save"),
+    "the long sequence": (0.0, "save"),
+    "and a quarter of the leaves": (0.25, "save"),
+    "and half the leaves": (0.5, "save"),
+    "and three quarters": (0.75, "save"),
+    "all": (1.0, "save"),
+    "the long sequence, offloaded": (0.0, "offload"),
+    "and half the leaves, offloaded": (0.5, "offload"),
+    "all, offloaded": (1.0, "offload"),
+}
 
 
 def parse() -> argparse.Namespace:
@@ -53,15 +69,39 @@ def placements(world: int, tokens: int) -> list[tuple[int, int, int, int]]:
     return found
 
 
-def marks(placed: list[tuple[int, int, int, int]], share: float) -> list[str]:
-    """share -1: nothing, 0: the long sequence, 1: everything; between: also that part of the leaves."""
+def marks(placed: list[tuple[int, int, int, int]], share: float, mark: str) -> list[str]:
+    """share -1: nothing, 0: the long sequence, 1: everything; between: also that part of the leaves. mark: of
+    what is saved.
+    """
     leaves = sorted((p for p in placed if p[3] == 1), key=lambda p: -p[1])
     limit, taken, saved = share * sum(p[1] for p in leaves), 0, {0} if share >= 0 else set()
     for sequence, length, _, _ in leaves:
         taken += length
         if taken <= limit:
             saved.add(sequence)
-    return ["save" if sequence in saved else "recompute" for sequence in range(len(placed))]
+    return [mark if sequence in saved else "recompute" for sequence in range(len(placed))]
+
+
+def host_link(device: torch.device) -> dict | None:
+    """Bytes a second to and from pinned host memory, of the slowest rank while all copy; a GiB, best of 3."""
+    if device.type != "cuda":
+        return None
+    on_host = torch.empty(1 << 30, dtype=torch.uint8, pin_memory=True)
+    on_device = torch.empty_like(on_host, device=device)
+    found = {}
+    for name, (to, source) in {"to": (on_host, on_device), "from": (on_device, on_host)}.items():
+        seconds = []
+        for _ in range(3):
+            torch.cuda.synchronize()
+            dist.barrier()
+            begin = time.perf_counter()
+            to.copy_(source, non_blocking=True)
+            torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - begin)
+        slowest = torch.tensor(min(seconds), device=device)
+        dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+        found[f"{name}_host_bytes_per_second"] = on_host.nbytes / float(slowest)
+    return found
 
 
 def inputs(context: nsp.Context, plan: bytes, vocabulary: int) -> dict:
@@ -78,17 +118,12 @@ def main() -> None:
     options = parse()
     options.checkpoint = True
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    cuda = torch.cuda.is_available()
-    if cuda:
-        torch.cuda.set_device(rank)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
-    model = make_model(options, torch.device("cuda", rank) if cuda else torch.device("cpu"), world)
+    model = make_model(options, start_ranks(), world)
     context = nsp.init(None, model.config, sp_max=world, optimizer_states=0)
     nsp.attach(model, context)
     placed = placements(world, options.tokens)
     plan = core().make_plan(world, world, world, 0, [placed], "given")
-    shares = {"nothing": -1.0, "the long sequence": 0.0, "and half the leaves": 0.5, "all": 1.0}
-    plans = {name: core().with_marks(plan, [marks(placed, share)]) for name, share in shares.items()}
+    plans = {name: core().with_marks(plan, [marks(placed, *amount)]) for name, amount in AMOUNTS.items()}
     rows = {name: inputs(context, plan, options.vocabulary) for name, plan in plans.items()}
     times: dict[str, list[float]] = {name: [] for name in rows}
     launches: dict[str, int] = {}
@@ -104,11 +139,14 @@ def main() -> None:
             peak[name] = watch.report()
             if turn > 0:
                 times[name].append(seconds)
-    lines = []
+    link = host_link(context.device)
+    lines = [{"host_link": link}] if link is not None else []
     for name, values in times.items():
         ratios = [a / b for a, b in zip(values, times["nothing"], strict=True)]
-        saved = rows[name]["nsp_plan"].schedule.stash_bytes(0, 128, 2)
-        line = {"saved": name, "saved_bytes_a_layer": saved, "ms": 1e3 * statistics.median(values)}
+        schedule = rows[name]["nsp_plan"].schedule
+        line = {"saved": name, "saved_bytes_a_layer": schedule.stash_bytes(0, 128, 2)}
+        line |= {"offloaded_bytes_a_layer": schedule.offload_bytes(0, 128, 2)}
+        line |= {"ms": 1e3 * statistics.median(values)}
         line |= {"over_nothing": statistics.median(ratios), "forward_launches": launches[name]}
         report = peak[name]
         line |= {"peak": report.line() if report is not None else None}

@@ -27,6 +27,7 @@ Json to_json(const LevelSaved& level) {
   return {{"degree", level.degree},
           {"sequences", level.sequences},
           {"saved", level.saved},
+          {"offloaded", level.offloaded},
           {"bytes_max", level.bytes_max},
           {"seconds", level.seconds},
           {"seconds_saved", level.seconds_saved}};
@@ -45,14 +46,16 @@ std::vector<LevelSaved> saved_levels(const Plan& plan, const ExplainOptions& opt
 std::string saved_table(const std::vector<LevelSaved>& levels) {
   std::string out = "\nattention output kept for backward, one layer; seconds are a rank's mean\n";
   auto to = std::back_inserter(out);
-  constexpr const char* kRow = "{:>6} {:>9} {:>9} {:>14} {:>12} {:>12}\n";
-  fmt::format_to(to, kRow, "degree", "sequences", "saved", "bytes, most", "forward ms", "saved ms");
+  constexpr const char* kRow = "{:>6} {:>9} {:>9} {:>9} {:>14} {:>12} {:>12}\n";
+  fmt::format_to(
+      to, kRow, "degree", "sequences", "saved", "on host", "bytes, most", "forward ms", "saved ms");
   for (const LevelSaved& level : levels) {
     fmt::format_to(to,
                    kRow,
                    level.degree,
                    level.sequences,
                    level.saved,
+                   level.offloaded,
                    level.bytes_max,
                    fmt::format("{:.3f}", 1e3 * level.seconds),
                    fmt::format("{:.3f}", 1e3 * level.seconds_saved));

@@ -1,5 +1,6 @@
 #include "nsp/plan/plan.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <ostream>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "nsp/plan/plan_json.h"
 #include "nsp/plan/plan_text.h"
 #include "nsp/planner/mark_choice.h"
+#include "nsp/sim/memory.h"
 #include "nsp/workload/trace.h"
 
 namespace nsp {
@@ -72,11 +74,32 @@ std::string idle_line(const Plan& plan,
   return all > 0 ? fmt::format("idle {:.2f}% of the ranks' time\n", 100 * (1 - busy / all)) : "";
 }
 
-std::string saved_line(const Plan& plan, std::int64_t byte_budget) {
-  return byte_budget > 0 ? fmt::format("saved attention output: {} of {} bytes a rank and layer\n",
-                                       plan.predicted.bytes_max,
-                                       byte_budget)
-                         : "";
+// Of the fullest rank: a plan that fits its token budget may not fit the card.
+std::string memory_line(const Plan& plan, const ModelShape& shape) {
+  const auto gib = [&](Checkpointing checkpointing) {
+    const auto most = std::ranges::max(memory_bytes(plan, shape, checkpointing));
+    return static_cast<double>(most) / (std::int64_t{1} << 30);
+  };
+  return fmt::format(
+      "memory beside model state, estimated: {:.1f} GiB, {:.1f} with checkpointed layers\n",
+      gib(Checkpointing::kNone),
+      gib(Checkpointing::kMarks));
+}
+
+std::string saved_line(const Plan& plan, const ModelShape& shape, const PlanOptions& options) {
+  std::string line;
+  if (options.byte_budget > 0) {
+    line += fmt::format("saved attention output: {} of {} bytes a rank and layer\n",
+                        plan.predicted.bytes_max,
+                        options.byte_budget);
+  }
+  if (options.host_budget > 0) {
+    const auto bytes = offloaded_bytes(plan, output_token_bytes(shape));
+    line += fmt::format("offloaded attention output: {} of {} bytes a rank and layer\n",
+                        std::ranges::max(bytes),
+                        options.host_budget);
+  }
+  return line;
 }
 
 }  // namespace
@@ -89,6 +112,7 @@ int run_plan(const PlanOptions& options, Streams streams) {
   request.planner = options.planner;
   request.over_length = parse_over_length(options.over_length);
   request.byte_budget = options.byte_budget;
+  request.host_budget = options.host_budget;
   request.mark_order = parse_mark_order(options.mark_order);
   const PlanResult result = plan(request, shape, profile);
   if (!result.plan.feasible) {
@@ -101,7 +125,7 @@ int run_plan(const PlanOptions& options, Streams streams) {
   write_result(options.json,
                to_json(result.plan),
                summary(result.plan) + idle_line(result.plan, shape, profile, request.ep) +
-                   saved_line(result.plan, options.byte_budget),
+                   memory_line(result.plan, shape) + saved_line(result.plan, shape, options),
                streams);
   return 0;
 }

@@ -76,21 +76,28 @@ void check(const Cluster& cluster) {
   check_positive("cluster.flops_per_second.attention_forward", rates.attention_forward);
   check_positive("cluster.flops_per_second.attention_backward", rates.attention_backward);
   check_positive("cluster.flops_per_second.dense", rates.dense);
+  if (cluster.host_bytes_per_second != 0) {
+    check_positive("cluster.host_bytes_per_second", cluster.host_bytes_per_second);
+  }
 }
 
 Json to_json(const Cluster& cluster) {
   const ComputeRates& rates = cluster.flops_per_second;
-  return {{"name", cluster.name},
-          {"device", cluster.device},
-          {"hosts", cluster.hosts},
-          {"ranks_per_host", cluster.ranks_per_host},
-          {"inside", to_json(cluster.inside)},
-          {"between", to_json(cluster.between)},
-          {"gpu_memory_bytes", cluster.gpu_memory_bytes},
-          {"flops_per_second",
-           {{"attention_forward", rates.attention_forward},
-            {"attention_backward", rates.attention_backward},
-            {"dense", rates.dense}}}};
+  Json json = {{"name", cluster.name},
+               {"device", cluster.device},
+               {"hosts", cluster.hosts},
+               {"ranks_per_host", cluster.ranks_per_host},
+               {"inside", to_json(cluster.inside)},
+               {"between", to_json(cluster.between)},
+               {"gpu_memory_bytes", cluster.gpu_memory_bytes},
+               {"flops_per_second",
+                {{"attention_forward", rates.attention_forward},
+                 {"attention_backward", rates.attention_backward},
+                 {"dense", rates.dense}}}};
+  if (cluster.host_bytes_per_second > 0) {
+    json["host_bytes_per_second"] = cluster.host_bytes_per_second;
+  }
+  return json;
 }
 
 Cluster cluster_from_json(const Json& json, const std::string& where) {
@@ -103,7 +110,8 @@ Cluster cluster_from_json(const Json& json, const std::string& where) {
                        "inside",
                        "between",
                        "gpu_memory_bytes",
-                       "flops_per_second"});
+                       "flops_per_second",
+                       "host_bytes_per_second"});
   Cluster cluster{
       .name = in.text("name"),
       .device = in.text("device"),
@@ -113,6 +121,9 @@ Cluster cluster_from_json(const Json& json, const std::string& where) {
       .between = link_from_json(in.at("between"), in.where("between")),
       .gpu_memory_bytes = in.integer("gpu_memory_bytes"),
       .flops_per_second = rates_from_json(in.at("flops_per_second"), in.where("flops_per_second"))};
+  if (in.has("host_bytes_per_second")) {
+    cluster.host_bytes_per_second = in.number("host_bytes_per_second");
+  }
   check(cluster);
   return cluster;
 }

@@ -35,6 +35,9 @@ struct Cluster {
   Link between;
   std::int64_t gpu_memory_bytes = 0;
   ComputeRates flops_per_second;
+  // Between a rank and its host's memory, one direction, while all ranks of the host copy; 0: not
+  // known.
+  double host_bytes_per_second = 0;
 
   bool operator==(const Cluster&) const = default;
 };

@@ -6,8 +6,8 @@ namespace {
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 // Measured on two H200 of one host: NCCL all-to-all 280 GB/s with a 60 microsecond floor; attention
-// saturates at 565 / 505 TFLOP/s, an 8192^3 bf16 product at 782. Between hosts: assumed (400
-// Gbit/s).
+// saturates at 565 / 505 TFLOP/s, an 8192^3 bf16 product at 782. Assumed: between hosts 400 Gbit/s;
+// to and from host memory what 16 lanes of PCIe 5 reach (bench/recompute.py measures it).
 Cluster h200() {
   return {.name = "h200",
           .device = "gpu",
@@ -16,8 +16,10 @@ Cluster h200() {
           .inside = {.bytes_per_second = 280e9, .latency_seconds = 60e-6},
           .between = {.bytes_per_second = 42e9, .latency_seconds = 100e-6},
           .gpu_memory_bytes = 141 * kGiB,
-          .flops_per_second = {
-              .attention_forward = 565e12, .attention_backward = 505e12, .dense = 782e12}};
+          .flops_per_second = {.attention_forward = 565e12,
+                               .attention_backward = 505e12,
+                               .dense = 782e12},
+          .host_bytes_per_second = 50e9};
 }
 
 Cluster h800() {
@@ -40,6 +42,7 @@ Cluster a100() {
   cluster.gpu_memory_bytes = 80 * kGiB;
   cluster.flops_per_second = {
       .attention_forward = 190e12, .attention_backward = 170e12, .dense = 220e12};
+  cluster.host_bytes_per_second = 25e9;  // PCIe 4
   return cluster;
 }
 

@@ -65,6 +65,7 @@ CostModel::CostModel(const ModelShape& shape,
       link_latency_{rounded(profile.inside.latency_seconds * 1e9),
                     rounded(profile.between.latency_seconds * 1e9)},
       merge_value_(rounded(profile.merge_value_seconds * 1e15)),
+      host_bytes_per_second_(rounded(profile.host_bytes_per_second)),
       lm_head_token_(rounded(profile.lm_head_token_seconds * 1e12)) {
   if (ep > 1 && expert_token_.sum() == 0) {
     bad_input("ep",
@@ -181,6 +182,12 @@ std::int64_t CostModel::round_step(const Passes& load,
   const std::int64_t layer = std::max(load.forward, gather(world)) +
                              std::max(load.backward, gather(world) + scatter(world));
   return shape_.layers * layer + lm_head(tokens_max);
+}
+
+std::int64_t CostModel::host_bytes(std::int64_t nanoseconds) const {
+  const Wide bytes =
+      wide(nanoseconds) * wide(host_bytes_per_second_) / static_cast<Wide>(std::int64_t{kNano});
+  return bytes < static_cast<Wide>(INT64_MAX) ? static_cast<std::int64_t>(bytes) : INT64_MAX;
 }
 
 std::int64_t CostModel::lm_head(std::int64_t tokens) const {

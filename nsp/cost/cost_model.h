@@ -70,6 +70,9 @@ class CostModel {
   // One layer's parameters gathered, its gradients scattered, over the world.
   std::int64_t gather(std::int32_t world) const { return gather_ / world * (world - 1); }
   std::int64_t scatter(std::int32_t world) const { return scatter_ / world * (world - 1); }
+  // Bytes that a rank copies to or from its host's memory in so many nanoseconds; 0 where the
+  // profile does not know.
+  std::int64_t host_bytes(std::int64_t nanoseconds) const;
   // Forward, loss and backward of the LM head for a rank's tokens.
   std::int64_t lm_head(std::int64_t tokens) const;
 
@@ -96,8 +99,9 @@ class CostModel {
   Passes dense_fixed_;
   std::int64_t link_bytes_per_second_[2];  // inside, between
   std::int64_t link_latency_[2];
-  std::int64_t merge_value_ = 0;  // femtoseconds
-  std::int64_t gather_ = 0;       // nanoseconds of one layer's gather in an endless world
+  std::int64_t merge_value_ = 0;            // femtoseconds
+  std::int64_t host_bytes_per_second_ = 0;  // 0: not known
+  std::int64_t gather_ = 0;                 // nanoseconds of one layer's gather in an endless world
   std::int64_t scatter_ = 0;
   std::int64_t lm_head_token_ = 0;  // picoseconds
   std::int64_t optimizer_ = 0;      // nanoseconds for all parameters on one rank

@@ -85,6 +85,7 @@ void check(const Profile& profile) {
                 1);
   check_amounts({{"fsdp.gather_bytes", profile.fsdp.gather_bytes},
                  {"fsdp.scatter_bytes", profile.fsdp.scatter_bytes},
+                 {"host_bytes_per_second", profile.host_bytes_per_second},
                  {"parameters", profile.parameters}},
                 0);
   if (profile.ranks_per_host < 1 || profile.ranks_per_host > (1 << 20)) {
@@ -95,6 +96,7 @@ void check(const Profile& profile) {
 std::string profile_hash(const Profile& profile) {
   Json json = to_json(profile);
   json.erase("source");
+  json.erase("host_bytes_per_second");
   return hash_hex(json.dump());
 }
 

@@ -72,6 +72,8 @@ struct Profile {
   Link inside;
   Link between;
   FsdpCost fsdp;
+  // Between a rank and its host's memory, one direction; 0: not known, so nothing is offloaded.
+  double host_bytes_per_second = 0;
   // A value (output, gradient) merged with or added to another; as measured on an H200, unless
   // given.
   double merge_value_seconds = 1.43e-12;
@@ -90,7 +92,8 @@ Json to_json(const Profile& profile);
 // Strict; the result is checked. `where` opens messages.
 Profile profile_from_json(const Json& json, const std::string& where = "profile");
 
-// XXH3-128 of the canonical JSON without `source`.
+// XXH3-128 of the canonical JSON without `source` and without host_bytes_per_second, which decides
+// about `offload` marks alone.
 std::string profile_hash(const Profile& profile);
 
 // The profiles compiled into the library: frozen measurements, and the default run's machine.

@@ -87,26 +87,30 @@ FsdpCost read_fsdp(const Json& json, const std::string& where) {
 }  // namespace
 
 Json to_json(const Profile& profile) {
-  return {{"format", kFormat},
-          {"model", profile.model},
-          {"cluster", profile.cluster},
-          {"measured", profile.measured},
-          {"source", profile.source},
-          {"ranks_per_host", profile.ranks_per_host},
-          {"attention_forward", law_json(profile.attention_forward)},
-          {"attention_backward", law_json(profile.attention_backward)},
-          {"dense_forward", dense_json(profile.dense_forward)},
-          {"dense_backward", dense_json(profile.dense_backward)},
-          {"inside", link_json(profile.inside)},
-          {"between", link_json(profile.between)},
-          {"fsdp",
-           {{"gather_bytes", profile.fsdp.gather_bytes},
-            {"scatter_bytes", profile.fsdp.scatter_bytes},
-            {"bytes_per_second", profile.fsdp.bytes_per_second}}},
-          {"merge_value_seconds", profile.merge_value_seconds},
-          {"lm_head_token_seconds", profile.lm_head_token_seconds},
-          {"optimizer_parameter_seconds", profile.optimizer_parameter_seconds},
-          {"parameters", profile.parameters}};
+  Json json = {{"format", kFormat},
+               {"model", profile.model},
+               {"cluster", profile.cluster},
+               {"measured", profile.measured},
+               {"source", profile.source},
+               {"ranks_per_host", profile.ranks_per_host},
+               {"attention_forward", law_json(profile.attention_forward)},
+               {"attention_backward", law_json(profile.attention_backward)},
+               {"dense_forward", dense_json(profile.dense_forward)},
+               {"dense_backward", dense_json(profile.dense_backward)},
+               {"inside", link_json(profile.inside)},
+               {"between", link_json(profile.between)},
+               {"fsdp",
+                {{"gather_bytes", profile.fsdp.gather_bytes},
+                 {"scatter_bytes", profile.fsdp.scatter_bytes},
+                 {"bytes_per_second", profile.fsdp.bytes_per_second}}},
+               {"merge_value_seconds", profile.merge_value_seconds},
+               {"lm_head_token_seconds", profile.lm_head_token_seconds},
+               {"optimizer_parameter_seconds", profile.optimizer_parameter_seconds},
+               {"parameters", profile.parameters}};
+  if (profile.host_bytes_per_second > 0) {
+    json["host_bytes_per_second"] = profile.host_bytes_per_second;
+  }
+  return json;
 }
 
 Profile profile_from_json(const Json& json, const std::string& where) {
@@ -125,6 +129,7 @@ Profile profile_from_json(const Json& json, const std::string& where) {
                        "inside",
                        "between",
                        "fsdp",
+                       "host_bytes_per_second",
                        "merge_value_seconds",
                        "lm_head_token_seconds",
                        "optimizer_parameter_seconds",
@@ -152,6 +157,9 @@ Profile profile_from_json(const Json& json, const std::string& where) {
                   .parameters = in.number("parameters")};
   if (in.has("merge_value_seconds")) {  // files from before gather and ring leave it out
     profile.merge_value_seconds = in.number("merge_value_seconds");
+  }
+  if (in.has("host_bytes_per_second")) {
+    profile.host_bytes_per_second = in.number("host_bytes_per_second");
   }
   check(profile);
   return profile;

@@ -76,11 +76,19 @@ std::int64_t stash_bytes(const ProgramRound& round, const Heads& heads, const Va
     const HeadSplit split = split_heads(heads, round.blocks[i]->block().degree);
     const std::int64_t qkv = node_rows(parts.save_qkv);
     const std::int64_t head = value.head_dim * value.bytes;
-    bytes += parts.saved_rows() * heads.query * head +
+    bytes += parts.stashed_rows() * heads.query * head +
              (qkv + node_rows(parts.save)) * split.query * log_sum_exp_bytes(value) +
              qkv * (split.query + 2 * split.kv) * head;
   }
   return bytes;
+}
+
+std::int64_t offload_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value) {
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; round.recomputed && i < round.blocks.size(); ++i) {
+    rows += round.recomputed->parts[i].offloaded_rows;
+  }
+  return rows * heads.query * value.head_dim * value.bytes;
 }
 
 StageBytes exchange_bytes(

@@ -33,8 +33,10 @@ StageBytes exchange_bytes(
     const Block& block, const Heads& heads, const ValueShape& value, Stage stage, bool backward);
 
 // What this rank keeps of one layer from a checkpointed forward pass to its backward: out and
-// log-sum-exp of the round's saved placements (q, k and v too of those marked save_qkv).
+// log-sum-exp of the round's saved placements (q, k and v too of those marked save_qkv); of
+// offloaded ones out is on the host.
 std::int64_t stash_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value);
+std::int64_t offload_bytes(const ProgramRound& round, const Heads& heads, const ValueShape& value);
 
 // Most that a pass over one round holds at once on this rank in exchange buffers, in its issue
 // order. Forward, with what it keeps for backward.

@@ -19,6 +19,10 @@ Mark part_of(const Placement& placement) {
   return placement.node.degree == 1 && mark == Mark::kSaveQkv ? Mark::kSave : mark;
 }
 
+bool keeps(Mark mark) {
+  return mark == Mark::kSave || mark == Mark::kOffload;
+}
+
 // Takes a block's sequences from the front, a part at a time.
 class Cutter {
  public:
@@ -110,7 +114,7 @@ Parts cut_by_marks(const Block& block,
                    std::int64_t before) {
   const Node node{.first_rank = block.first_rank, .degree = block.degree};
   Parts parts;
-  std::int64_t save_qkv = 0, save = 0;  // sequences of the node
+  std::int64_t save_qkv = 0, save = 0, kept = 0;  // sequences of the node
   for (const Placement& placement : round.placements) {
     if (placement.node.degree != block.degree || placement.backend != backend ||
         wave_of(placement, round.schedule.cuts) != block.wave) {
@@ -121,15 +125,21 @@ Parts cut_by_marks(const Block& block,
     parts.any_rest = parts.any_rest || mark == Mark::kRecompute;
     save_qkv += placement.node == node && mark == Mark::kSaveQkv ? 1 : 0;
     save += placement.node == node && mark == Mark::kSave ? 1 : 0;
+    kept += placement.node == node && keeps(mark) ? 1 : 0;
   }
   const auto count = std::ssize(block.lengths);
   const auto until = [&](std::int64_t end) {
     return std::clamp<std::int64_t>(end - before, 0, count);
   };
   Cutter cutter(block, rank);
-  parts.save_qkv = cutter.take(until(save_qkv));
-  parts.save = cutter.take(until(save_qkv + save) - until(save_qkv));
-  parts.rest = cutter.take(count - until(save_qkv + save));
+  const std::int64_t qkv_end = until(save_qkv), end = until(save_qkv + kept);
+  parts.save_qkv = cutter.take(qkv_end);
+  parts.save = cutter.take(end - qkv_end);
+  parts.rest = cutter.take(count - end);
+  if (kept > save) {
+    const std::int64_t stays = Cutter(block, rank).take(until(save_qkv + save)).tokens;
+    parts.offloaded_rows = parts.saved_rows() - stays;
+  }
   return parts;
 }
 

@@ -12,14 +12,17 @@ namespace nsp {
 
 struct Parts {
   Block save_qkv;  // none of a leaf: its q, k and v are the layer's own
-  Block save;
-  Block rest;  // recomputed; holds the dummy token
+  Block save;      // at its end those that are offloaded: all but the stash treats them alike
+  Block rest;      // recomputed; holds the dummy token
+  std::int64_t offloaded_rows = 0;  // of this rank
   // Of the level's whole wave, over all ranks and nodes: they decide which exchanges every rank
   // issues.
   bool any_saved = false;
   bool any_rest = false;
 
-  std::int64_t saved_rows() const { return save_qkv.tokens + save.tokens; }  // of this rank
+  // Of this rank: those whose output is kept, and those of them whose output stays on the device.
+  std::int64_t saved_rows() const { return save_qkv.tokens + save.tokens; }
+  std::int64_t stashed_rows() const { return saved_rows() - offloaded_rows; }
 };
 
 std::int64_t node_rows(const Block& block);

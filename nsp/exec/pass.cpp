@@ -138,6 +138,9 @@ Tensor run_forward(
                       .stashed = stashed_of(pass, i)});
   }
   run(pass, round, states);
+  if (pass.stashed) {
+    put_offloaded(*pass.stashed, out);
+  }
   if (reads_rows(round)) {
     kept = {q, k, v, out};
   } else {

@@ -131,6 +131,7 @@ void World::reset_counters() {
   attention->backward_launches = 0;
   attention_calls = 0;
   stash.most = stash.held.load();
+  offloaded.most = offloaded.held.load();
 }
 
 Program::Program(std::shared_ptr<World> world, std::string_view plan_json, const Heads& heads)

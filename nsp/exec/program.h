@@ -15,6 +15,7 @@
 #include "nsp/comm/watchdog.h"
 #include "nsp/exec/backend.h"
 #include "nsp/exec/heads.h"
+#include "nsp/exec/offload.h"
 #include "nsp/plan/plan.h"
 
 namespace nsp {
@@ -37,7 +38,9 @@ struct World {
   // order; equal on all ranks. The numbers are the same.
   std::atomic<bool> streaming = true;
   std::atomic<std::int64_t> attention_calls = 0;  // forward passes of the operator
-  StashBytes stash{};
+  StashBytes stash{};                             // on the device
+  StashBytes offloaded{};                         // on the host
+  Offload offload{};
 
   void reset_counters();
 };

@@ -25,9 +25,7 @@ class SavedLocal final : public LevelBackend {
 
   void prologue(ForwardState&) const override {}
   void compute(ForwardState& state) const override {
-    if (saved_rows_ > 0) {
-      part(state.out, 0, 0, saved_rows_).copy_(state.stashed->out);
-    }
+    put_stashed(*state.stashed, state.out);
     for (at::Tensor* rows : {&state.q, &state.k, &state.v, &state.out}) {
       *rows = part(*rows, 0, saved_rows_, rest_rows_);
     }

@@ -94,10 +94,11 @@ void SavedOperands::pack_rows(const Section& section,
     columns.first += heads;
   };
   place(ranks.query(rows(state.dout)), heads_.query);
-  if (&section != &rest_) {
+  if (&section == &save_qkv_) {
     place(ranks.query(rows(state.stashed->out)), heads_.query);
   }
   if (&section == &save_) {
+    place(ranks.query(rows(state.out)), heads_.query);
     place(ranks.query(rows(state.q)), heads_.query);
     place(ranks.kv(rows(state.k)), heads_.kv);
     place(ranks.kv(rows(state.v)), heads_.kv);

@@ -48,9 +48,7 @@ class SavedUlysses final : public LevelBackend {
   }
 
   void compute(ForwardState& state) const override {
-    if (saved_rows_ > 0) {
-      part(state.out, 0, 0, saved_rows_).copy_(state.stashed->out);
-    }
+    put_stashed(*state.stashed, state.out);
     state.out = rest_of(state.out);
     if (redo_) {
       rest_->compute(state);

@@ -37,20 +37,37 @@ Tensor kept(const Tensor& x, std::int64_t dim, std::int64_t begin, std::int64_t 
   return count == 0 ? at::empty({0}, x.options()) : part(x, dim, begin, count).clone();
 }
 
+// Views of out: what each block of the recomputed round offloads.
+std::vector<Tensor> offloaded_rows(const ProgramRound& round, const Tensor& out) {
+  std::vector<Tensor> rows;
+  for (std::size_t i = 0; i < round.blocks.size(); ++i) {
+    const Parts& parts = round.parts[i];
+    if (parts.offloaded_rows > 0) {
+      const std::int64_t begin = round.blocks[i]->block().begin + parts.stashed_rows();
+      rows.push_back(part(out, 0, begin, parts.offloaded_rows));
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
-StashedCall::StashedCall(Pass pass, std::vector<StashedBlock> blocks)
-    : pass_(std::move(pass)), blocks_(std::move(blocks)) {
+StashedCall::StashedCall(Pass pass,
+                         std::vector<StashedBlock> blocks,
+                         std::shared_ptr<OffloadedRows> offloaded)
+    : pass_(std::move(pass)), blocks_(std::move(blocks)), offloaded_(std::move(offloaded)) {
   for (const StashedBlock& block : blocks_) {
     for (const Tensor& tensor : {block.out, block.lse, block.qkv}) {
       bytes_ += static_cast<std::int64_t>(tensor.nbytes());
     }
   }
   pass_.program->world().stash.add(bytes_);
+  pass_.program->world().offloaded.add(offloaded_ ? offloaded_->bytes() : 0);
 }
 
 StashedCall::~StashedCall() {
   pass_.program->world().stash.add(-bytes_);
+  pass_.program->world().offloaded.add(offloaded_ ? -offloaded_->bytes() : 0);
 }
 
 void Stash::clear() {
@@ -95,17 +112,32 @@ bool records(const Pass& pass) {
   return !scopes().empty() && scopes().back().use == StashUse::kRecord && saves(pass);
 }
 
+void put_stashed(const StashedBlock& block, const Tensor& out) {
+  if (block.out.size(0) > 0) {
+    part(out, 0, 0, block.out.size(0)).copy_(block.out);
+  }
+}
+
+void put_offloaded(const StashedCall& call, const Tensor& out) {
+  if (call.offloaded()) {
+    const Pass& pass = call.pass();
+    call.offloaded()->restore(offloaded_rows(*pass.program->round(pass.round).recomputed, out));
+  }
+}
+
 void stash_call(const Pass& pass, const Tensor& out, const std::vector<Saved>& blocks) {
   const ProgramRound& round = *pass.program->round(pass.round).recomputed;
   std::vector<StashedBlock> stashed;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const Parts& parts = round.parts[i];
     const std::int64_t qkv = node_rows(parts.save_qkv);
-    stashed.push_back({.out = kept(out, 0, round.blocks[i]->block().begin, parts.saved_rows()),
+    stashed.push_back({.out = kept(out, 0, round.blocks[i]->block().begin, parts.stashed_rows()),
                        .lse = kept(blocks[i].lse, 0, 0, qkv + node_rows(parts.save)),
                        .qkv = kept(blocks[i].qkv, 0, 0, qkv)});
   }
-  scopes().back().stash->add(std::make_shared<const StashedCall>(pass, std::move(stashed)));
+  const std::vector<Tensor> rows = offloaded_rows(round, out);
+  scopes().back().stash->add(std::make_shared<const StashedCall>(
+      pass, std::move(stashed), rows.empty() ? nullptr : pass.program->world().offload.send(rows)));
 }
 
 std::shared_ptr<const StashedCall> take_stashed(const Pass& pass) {

@@ -19,7 +19,7 @@ namespace nsp {
 
 // Of one block, for the rows of its saved placements; all defined, empty where nothing is kept.
 struct StashedBlock {
-  at::Tensor out;  // this rank's rows, (rows, heads, head_dim)
+  at::Tensor out;  // this rank's rows that are not offloaded, (rows, heads, head_dim)
   at::Tensor lse;  // of the heads that this rank works on, in the kernel's layout, whole sequences
   at::Tensor qkv;  // of save_qkv alone: as Saved::qkv
 };
@@ -27,7 +27,10 @@ struct StashedBlock {
 // One forward pass of the operator. Its bytes count in its World while it lives.
 class StashedCall {
  public:
-  StashedCall(Pass pass, std::vector<StashedBlock> blocks);
+  // `offloaded`: rows of out of all blocks in turn; null where there are none.
+  StashedCall(Pass pass,
+              std::vector<StashedBlock> blocks,
+              std::shared_ptr<OffloadedRows> offloaded);
   ~StashedCall();
   StashedCall(const StashedCall&) = delete;
   StashedCall& operator=(const StashedCall&) = delete;
@@ -36,11 +39,13 @@ class StashedCall {
 
   const Pass& pass() const { return pass_; }
   const std::vector<StashedBlock>& blocks() const { return blocks_; }
-  std::int64_t bytes() const { return bytes_; }
+  std::int64_t bytes() const { return bytes_; }  // without offloaded ones
+  const std::shared_ptr<OffloadedRows>& offloaded() const { return offloaded_; }
 
  private:
-  Pass pass_;
+  Pass pass_;  // keeps the world, which outlives what was offloaded
   std::vector<StashedBlock> blocks_;
+  std::shared_ptr<OffloadedRows> offloaded_;
   std::int64_t bytes_ = 0;
 };
 
@@ -72,6 +77,10 @@ void leave_stash();
 bool records(const Pass& pass);
 // Copies what the round's marks name out of a forward pass of `pass`.
 void stash_call(const Pass& pass, const at::Tensor& out, const std::vector<Saved>& blocks);
+// Writes the stashed rows of a block to the head of its out.
+void put_stashed(const StashedBlock& block, const at::Tensor& out);
+// Writes the offloaded rows of a call to out, the whole row of the rank.
+void put_offloaded(const StashedCall& call, const at::Tensor& out);
 // The counterpart of this call in the pass that was recorded; null unless this thread replays.
 // Throws Error when that was another call.
 std::shared_ptr<const StashedCall> take_stashed(const Pass& pass);

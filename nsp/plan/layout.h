@@ -7,8 +7,8 @@
 // gather of r: ring index i owns pieces i and 2r - 1 - i, so that causal work is even; usp cuts
 // each piece again over its u inner ranks (rank = ring index x u + inner index). A rank's row of
 // tokens is ordered by level from root to leaf, then by backend, then by wave (long, short:
-// wave.h), then by mark (save_qkv, save, recompute), then longest sequence first (ties by index),
-// then by token: each (level, backend, wave) is one block, and so is what it saves.
+// wave.h), then by mark (save_qkv, save, offload, recompute), then longest sequence first (ties by
+// index), then by token: each (level, backend, wave) is one block, and so is what it saves.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,9 @@ namespace nsp {
 
 // How a node runs one sequence.
 enum class Backend : std::uint8_t { kLocal, kUlysses, kGather, kRing, kUspRing, kUspGather };
-// What activation checkpointing does with a placement's attention output.
-enum class Mark : std::uint8_t { kRecompute, kSave, kSaveQkv };
+// What activation checkpointing does with a placement's attention output. A row holds its
+// placements in reverse order of these.
+enum class Mark : std::uint8_t { kRecompute, kOffload, kSave, kSaveQkv };
 enum class Phase : std::uint8_t { kPrologue, kCompute, kEpilogue };
 // What of a level runs together: the short sequences of a level that is cut (Schedule::cuts), or
 // its long ones; all of them where it is not cut.

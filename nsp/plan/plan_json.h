@@ -12,7 +12,7 @@ namespace nsp {
 std::string_view name(Backend backend);  // local, ulysses, gather, ring, usp-ring, usp-gather
 // The other way round; BadInput for another word.
 Backend backend_named(std::string_view text);
-std::string_view name(Mark mark);            // recompute, save, save_qkv
+std::string_view name(Mark mark);            // recompute, offload, save, save_qkv
 std::string_view name(Phase phase);          // prologue, compute, epilogue
 std::string_view name(Transport transport);  // collective, peer_copy
 // "prologue:8", or "prologue:8:short" of the short wave.

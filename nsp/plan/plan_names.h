@@ -9,7 +9,7 @@ namespace nsp {
 constexpr std::string_view kFormat = "nsp-plan/1";
 constexpr std::string_view kBackends[] = {
     "local", "ulysses", "gather", "ring", "usp-ring", "usp-gather"};
-constexpr std::string_view kMarks[] = {"recompute", "save", "save_qkv"};
+constexpr std::string_view kMarks[] = {"recompute", "offload", "save", "save_qkv"};
 constexpr std::string_view kPhases[] = {"prologue", "compute", "epilogue"};
 constexpr std::string_view kShortWave = ":short";  // behind the degree; the long one has no word
 constexpr std::string_view kTransports[] = {"collective", "peer_copy"};

@@ -33,9 +33,7 @@ void mark_by_better_order(Plan& plan,
                           const ModelShape& shape,
                           MarkRule rule) {
   // Saving little can slow a step: backward's first exchange of a saved level carries more.
-  const std::int64_t byte_budget = std::exchange(rule.byte_budget, 0);
-  mark_recompute(plan, model, rule);
-  rule.byte_budget = byte_budget;
+  mark_recompute(plan, model, {});
   Plan best = plan;
   std::optional<std::int64_t> least;  // step; played once something is marked
   for (const auto order : {MarkOrder::kSecondsPerByte, MarkOrder::kTree}) {

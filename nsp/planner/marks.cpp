@@ -10,6 +10,7 @@
 #include "nsp/plan/layout.h"
 #include "nsp/plan/make_plan.h"
 #include "nsp/plan/way.h"
+#include "nsp/planner/room.h"
 
 namespace nsp {
 namespace {
@@ -61,40 +62,46 @@ std::vector<Candidate> candidates(Round& round, const CostModel& model, MarkOrde
   return sorted;
 }
 
-// Tokens that each rank may still save: bytes are tokens times a constant, so this is exact.
-class Room {
- public:
-  Room(std::int32_t world, std::int64_t tokens)
-      : tokens_(static_cast<std::size_t>(world), tokens) {}
+// Bytes are tokens times a constant, so a room of tokens is exact.
+Room device_room(std::int32_t world, const MarkRule& rule) {
+  return Room(std::vector<std::int64_t>(static_cast<std::size_t>(world),
+                                        rule.byte_budget / rule.token_bytes));
+}
 
-  bool take(const Placement& placement) {
-    for (std::int32_t i = 0; i < placement.node.degree; ++i) {
-      const std::int32_t rank = placement.node.first_rank + i;
-      if (owned_tokens(placement, rank) > of(rank)) {
-        return false;
-      }
-    }
-    for (std::int32_t i = 0; i < placement.node.degree; ++i) {
-      const std::int32_t rank = placement.node.first_rank + i;
-      of(rank) -= owned_tokens(placement, rank);
-    }
-    return true;
+Room host_room(const Round& round,
+               std::int32_t world,
+               const CostModel& model,
+               const MarkRule& rule) {
+  std::vector<std::int64_t> tokens = hidden_bytes(round, world, model);
+  for (std::int64_t& most : tokens) {
+    most = std::min(most, rule.host_budget) / rule.output_bytes;
   }
+  return Room(std::move(tokens));
+}
 
- private:
-  std::int64_t& of(std::int32_t rank) { return tokens_[static_cast<std::size_t>(rank)]; }
+// Of what is still recomputed, as much as the host takes.
+void mark_offloaded(std::vector<Candidate> left, Room room) {
+  std::ranges::stable_sort(left, by_seconds_per_byte);
+  for (const Candidate& candidate : left) {
+    if (candidate.placement->mark == Mark::kRecompute && room.take(*candidate.placement)) {
+      candidate.placement->mark = Mark::kOffload;
+    }
+  }
+}
 
-  std::vector<std::int64_t> tokens_;
-};
+bool on_device(Mark mark) {
+  return mark == Mark::kSave || mark == Mark::kSaveQkv;
+}
 
-// Adds the tokens of the round's saved placements of `degree` (0: of any) to their ranks.
-std::vector<std::int64_t> saved_tokens(const Round& round,
-                                       std::int32_t world,
-                                       std::int32_t degree) {
+// Tokens by rank of the round's placements of `degree` (0: of any) whose mark is counted.
+template <class Counts>
+std::vector<std::int64_t> marked_tokens(const Round& round,
+                                        std::int32_t world,
+                                        std::int32_t degree,
+                                        Counts counts) {
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(world), 0);
   for (const Placement& placement : round.placements) {
-    if (mark_of(placement) == Mark::kRecompute ||
-        (degree != 0 && placement.node.degree != degree)) {
+    if (!counts(mark_of(placement)) || (degree != 0 && placement.node.degree != degree)) {
       continue;
     }
     for (std::int32_t i = 0; i < placement.node.degree; ++i) {
@@ -105,34 +112,51 @@ std::vector<std::int64_t> saved_tokens(const Round& round,
   return tokens;
 }
 
+template <class Counts>
+std::vector<std::int64_t> most_bytes(const Plan& plan, std::int64_t token_bytes, Counts counts) {
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(plan.world), 0);
+  for (const Round& round : plan.rounds) {
+    const std::vector<std::int64_t> tokens = marked_tokens(round, plan.world, 0, counts);
+    std::ranges::transform(tokens, bytes, bytes.begin(), [&](std::int64_t kept, std::int64_t most) {
+      return std::max(most, kept * token_bytes);
+    });
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::int64_t saved_token_bytes(const ModelShape& shape) {
   constexpr std::int64_t kLogSumExpBytes = 4;  // a float in every kernel
-  return shape.heads * (shape.head_dim * shape.bytes_per_value + kLogSumExpBytes);
+  return output_token_bytes(shape) + shape.heads * kLogSumExpBytes;
+}
+
+std::int64_t output_token_bytes(const ModelShape& shape) {
+  return shape.heads * shape.head_dim * shape.bytes_per_value;
 }
 
 void mark_recompute(Plan& plan, const CostModel& model, const MarkRule& rule) {
   for (Round& round : plan.rounds) {
-    Room room(plan.world, rule.byte_budget / rule.token_bytes);
-    for (const Candidate& candidate : candidates(round, model, rule.order)) {
+    Room room = device_room(plan.world, rule);
+    const std::vector<Candidate> sorted = candidates(round, model, rule.order);
+    for (const Candidate& candidate : sorted) {
       if (room.take(*candidate.placement)) {
         candidate.placement->mark = Mark::kSave;
       }
+    }
+    if (rule.host_budget > 0) {
+      mark_offloaded(sorted, host_room(round, plan.world, model, rule));
     }
   }
   seal(plan);
 }
 
 std::vector<std::int64_t> saved_bytes(const Plan& plan, std::int64_t token_bytes) {
-  std::vector<std::int64_t> bytes(static_cast<std::size_t>(plan.world), 0);
-  for (const Round& round : plan.rounds) {
-    const std::vector<std::int64_t> tokens = saved_tokens(round, plan.world, 0);
-    std::ranges::transform(tokens, bytes, bytes.begin(), [&](std::int64_t kept, std::int64_t most) {
-      return std::max(most, kept * token_bytes);
-    });
-  }
-  return bytes;
+  return most_bytes(plan, token_bytes, on_device);
+}
+
+std::vector<std::int64_t> offloaded_bytes(const Plan& plan, std::int64_t output_bytes) {
+  return most_bytes(plan, output_bytes, [](Mark mark) { return mark == Mark::kOffload; });
 }
 
 std::vector<LevelSaved> saved_by_level(const Plan& plan,
@@ -148,11 +172,13 @@ std::vector<LevelSaved> saved_by_level(const Plan& plan,
       level.degree = placement.node.degree;
       ++level.sequences;
       level.saved += saved ? 1 : 0;
+      level.offloaded += mark_of(placement) == Mark::kOffload ? 1 : 0;
       level.seconds += seconds;
       level.seconds_saved += saved ? seconds : 0;
     }
     for (auto& [degree, level] : levels) {
-      const std::int64_t most = std::ranges::max(saved_tokens(round, plan.world, degree));
+      const std::int64_t most =
+          std::ranges::max(marked_tokens(round, plan.world, degree, on_device));
       level.bytes_max = std::max(level.bytes_max, most * token_bytes);
     }
   }

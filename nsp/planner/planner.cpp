@@ -42,10 +42,13 @@ void set_marks(Plan& plan,
                const CostModel& model,
                const PlanRequest& request,
                const ModelShape& shape) {
-  if (request.byte_budget == 0 || plan.rounds.empty()) {
+  if ((request.byte_budget == 0 && request.host_budget == 0) || plan.rounds.empty()) {
     return;
   }
-  MarkRule rule{.byte_budget = request.byte_budget, .token_bytes = saved_token_bytes(shape)};
+  MarkRule rule{.byte_budget = request.byte_budget,
+                .token_bytes = saved_token_bytes(shape),
+                .host_budget = request.host_budget,
+                .output_bytes = output_token_bytes(shape)};
   if (request.mark_order) {
     rule.order = *request.mark_order;
     mark_recompute(plan, model, rule);
@@ -138,6 +141,7 @@ PlanResult plan(const PlanRequest& request, const ModelShape& shape, const Profi
   check(shape);
   check(profile);
   check(request, shape, ranks_per_host(request, profile));
+  check_host(request, profile);
   PlanResult result = plan_checked(request, parse_planner(request), shape, profile);
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
   result.plan.planning_ms = spent.count();

@@ -28,6 +28,9 @@ struct PlanRequest {
   std::string effort = "default";  // fast, default, thorough: work limits of searching planners
   OverLength over_length = OverLength::kError;
   std::int64_t byte_budget = 0;  // saved attention output a rank and layer; 0: recompute everything
+  // Offloaded attention output a rank and layer; 0: none. Needs a profile with
+  // host_bytes_per_second.
+  std::int64_t host_budget = 0;
   std::optional<MarkOrder> mark_order{};  // of what is saved; none: the better by simulated step
   // How planner nsp may run a sequence beside local: backend_names().
   std::vector<std::string> backends = {"ulysses"};
@@ -48,6 +51,9 @@ struct PlanResult {
 
 // The names that PlanRequest::planner accepts.
 std::vector<std::string> planner_names();
+// Names of what these planners may use between them; nsp has what a request says and adds nothing.
+// Ulysses is always among it. Throws BadInput for another name; a degree behind it is not read.
+std::vector<std::string> backends_used(const std::vector<std::string>& planners);
 // ulysses, gather, ring, usp-ring, usp-gather, usp (both), all.
 std::vector<std::string> backend_names();
 

@@ -74,12 +74,23 @@ void check(const PlanRequest& request, const ModelShape& shape, std::int32_t ran
   check_ep(request.ep, request.world, shape);
   check_range("token_budget", request.token_budget, 0, kMaxTokens);
   check_range("byte_budget", request.byte_budget, 0, INT64_MAX);
+  check_range("host_budget", request.host_budget, 0, INT64_MAX);
   check_range("prefix", request.prefix, 0, kMostRanks);
   check_range("beam", request.beam, 1, 1 << 16);
   if (request.effort != "fast" && request.effort != "default" && request.effort != "thorough") {
     bad_input("effort", "'" + request.effort + "'", "must be fast, default or thorough");
   }
   check_lengths(request.lengths);
+}
+
+void check_host(const PlanRequest& request, const Profile& profile) {
+  if (request.host_budget > 0 && profile.host_bytes_per_second == 0) {
+    bad_input("host_budget",
+              request.host_budget,
+              "the profile of " + profile.model + " on " + profile.cluster +
+                  " does not know how fast host memory is reached; add host_bytes_per_second to "
+                  "it, or give 0");
+  }
 }
 
 std::int64_t token_budget(const PlanRequest& request) {

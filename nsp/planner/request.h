@@ -14,6 +14,9 @@ namespace nsp {
 // stands for its 0.
 void check(const PlanRequest& request, const ModelShape& shape, std::int32_t ranks_per_host);
 
+// Throws BadInput when copies to the host are asked for and the profile does not know their speed.
+void check_host(const PlanRequest& request, const Profile& profile);
+
 // token_budget, or its default: ceil(1.2 x tokens / world).
 std::int64_t token_budget(const PlanRequest& request);
 

@@ -13,7 +13,7 @@ constexpr std::int64_t kWorkspaceBytes =
 
 // Rows with marks that are not looked at.
 RankRows without_saved(RankRows rows) {
-  rows.saved = rows.saved_exchanged = rows.saved_heads = rows.saved_qkv = 0;
+  rows.saved = rows.saved_exchanged = rows.saved_heads = rows.saved_qkv = rows.offloaded = 0;
   return rows;
 }
 
@@ -34,9 +34,10 @@ std::int64_t bytes_of(RankRows rows, const ModelShape& shape, Checkpointing chec
   if (checkpointing == Checkpointing::kNone) {
     return (shape.layers - 1) * (kept + rows.tokens * row.kept_input) + layer;
   }
-  return shape.layers *
-             (rows.tokens * row.input + rows.saved * row.saved + rows.saved_qkv * row.read) +
-         layer;
+  const std::int64_t copied = rows.offloaded * (row.saved - row.offloaded);  // of one layer
+  return shape.layers * (rows.tokens * row.input + rows.saved * row.saved +
+                         rows.saved_qkv * row.read + rows.offloaded * row.offloaded) +
+         copied + layer;
 }
 
 }  // namespace

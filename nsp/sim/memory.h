@@ -3,7 +3,8 @@
 // (row_bytes.h).
 //
 // A layer keeps what its backward needs; with checkpointing its input, and with marks what they
-// save, while one layer at a time has the rest. On top come the gradients of the layer that is in
+// save, while one layer at a time has the rest, and is the one whose offloaded output is on its way
+// to or from the host. On top come the gradients of the layer that is in
 // its backward: the most of those at its end and of those around attention, whose workspace takes
 // 12 bytes a row, head and head_dim of the largest launch.
 #pragma once

@@ -24,7 +24,8 @@ void add(RankRows& rank, const Placement& placement, std::int64_t tokens, std::i
   const bool leaf = placement.node.degree == 1;
   rank.tokens += tokens;
   rank.read += leaf ? tokens : 0;
-  rank.saved += mark != Mark::kRecompute ? tokens : 0;
+  rank.saved += mark == Mark::kSave || mark == Mark::kSaveQkv ? tokens : 0;
+  rank.offloaded += mark == Mark::kOffload ? tokens : 0;
   rank.saved_qkv += mark == Mark::kSaveQkv ? tokens : 0;
   if (!leaf) {
     rank.exchanged += tokens;

@@ -14,10 +14,11 @@ struct RankRows {
   std::int64_t exchanged = 0;        // of levels above the leaves
   std::int64_t exchanged_heads = 0;  // their rows times the KV heads that head layout has of each
   std::int64_t launched = 0;         // of the level's wave that has most
-  std::int64_t saved = 0;            // of placements whose marks keep the output
-  std::int64_t saved_exchanged = 0;  // of these, what lies above the leaves
+  std::int64_t saved = 0;            // of placements whose marks keep the output on the device
+  std::int64_t saved_exchanged = 0;  // of these and of offloaded ones, what lies above the leaves
   std::int64_t saved_heads = 0;      // these times the KV heads
   std::int64_t saved_qkv = 0;        // of placements that keep q, k and v too
+  std::int64_t offloaded = 0;        // of placements whose output is on the host
 
   bool operator==(const RankRows&) const = default;
 };

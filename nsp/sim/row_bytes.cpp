@@ -31,6 +31,7 @@ RowBytes row_bytes(const ModelShape& shape, bool qk_norm) {
   row.input = b * shape.hidden;
   row.norm = wide_norm;
   row.saved = output + log_sum_exp;
+  row.offloaded = log_sum_exp;
   row.attention =
       wide_norm - shared + row.saved + (qk_norm ? head_norm * (shape.heads + shape.kv_heads) : 0);
   row.kept = row.attention + wide_norm + mlp_bytes(shape);

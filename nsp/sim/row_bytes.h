@@ -27,6 +27,7 @@ struct RowBytes {
   std::int64_t exchanged = 0;     // q and the output in head layout
   std::int64_t kv_head = 0;       // a key and a value of one head
   std::int64_t saved = 0;         // what a mark keeps: output and log-sum-exp
+  std::int64_t offloaded = 0;     // of that, what stays on the device: the log-sum-exp
   std::int64_t norm = 0;          // of one norm
   std::int64_t attention = 0;     // of kept: first norm to output projection
   std::int64_t first = 0;         // gradients when backward is at the end of the layer

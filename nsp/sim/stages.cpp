@@ -142,9 +142,9 @@ void add_dense(Stage& stage, const RoundTimes& times, bool backward) {
 // Backward of saved placements: what is not kept in head layout travels with the prologue.
 Attention with_operands(const CostModel& model, const Round& round, std::int32_t world) {
   return attention_of(model, round, world, [](const Placement& placement, SequenceCost& cost) {
-    if (mark_of(placement) == Mark::kSave) {
+    if (const Mark mark = mark_of(placement); mark == Mark::kSave || mark == Mark::kOffload) {
       cost.prologue.backward += cost.prologue.forward + cost.epilogue.forward;
-    } else if (mark_of(placement) == Mark::kSaveQkv) {
+    } else if (mark == Mark::kSaveQkv) {
       cost.prologue.backward += cost.epilogue.forward;
     }
     return true;

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsp.memory import saved_row_bytes
+from nsp.memory import output_row_bytes, saved_row_bytes
 from nsp.planning import Plan
 from nsp.sizes import format_bytes
 from nsp.step_memory import Peak, most_bytes, plan_peak
@@ -119,6 +119,7 @@ def _counts(context: Context, tokens: int, saved: int) -> tuple[int, ...]:
         "exchanged_heads": exchanged * heads,
         "launched": tokens,
         "saved": saved,
+        "offloaded": min(tokens - saved, settings.host_budget // output_row_bytes(settings.shape)),
     }
     return tuple(counts.get(name, 0) for name in COUNTS)
 

@@ -113,6 +113,7 @@ def init(
     ranks_per_host: int | None = None,
     over_length: str = "error",
     byte_budget: float | str = 0.0,
+    host_budget: float | str = 0.0,
     backends: Sequence[str] = ("ulysses",),
     streaming: bool = True,
     self_check: bool = True,
@@ -132,8 +133,10 @@ def init(
     beside local, as in `nsp.plan`; with gather or ring sp_max need not divide the heads. byte_budget: GiB of
     attention output that a rank saves of each checkpointed layer, so that backward need not attend again
     (docs/memory.md; also '512MiB'; 0: all is recomputed; of no use to layers without checkpointing; "auto":
-    what the device has left). device_bytes: what a rank may use of its device, for "auto" and to refuse steps
-    that need more (default: measured where a budget is "auto"). optimizer_states: values that the optimizer
+    what the device has left). host_budget: GiB of it, of what does not fit there, that a rank keeps in pinned
+    memory of its host where copies hide behind computation (also '2GiB'; 0: none). device_bytes: what a rank
+    may use of its device, for "auto" and to refuse steps that need more (default: measured where a budget is
+    "auto"). optimizer_states: values that the optimizer
     keeps of each trained one, for these (AdamW: 2). streaming: False runs every exchange beside nothing, for
     comparison; the numbers are the same. replicas: allow a mesh
     that covers only part of the job's ranks. attention: the kernel, cpu, flash or cudnn (default: the
@@ -170,6 +173,7 @@ def init(
         ranks_per_host=ranks_per_host,
         over_length=over_length,
         byte_budget=byte_budget,
+        host_budget=host_budget,
         backends=backends,
         device_bytes=device_bytes,
         optimizer_states=optimizer_states,

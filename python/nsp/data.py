@@ -134,6 +134,7 @@ class PlannedSteps:
             "model": settings.model,
             "profile": settings.profile,
             "byte_budget": self.byte_budget,
+            "host_budget": settings.host_budget,
             "backends": settings.backends,
         }
 

@@ -20,7 +20,7 @@ NCCL_BYTES = 580 << 20  # of one communicator, measured on H200 with NCCL 2.28; 
 class Memory:
     """Bytes of a rank: its communicator (estimate), the most that attention's workspace and exchange buffers
     take in any plan within the token budget, the arena that neighbours pull from, the most that checkpointed
-    layers save of attention together.
+    layers save of attention together; and what they keep of it on the host.
     """
 
     communicator: int
@@ -28,6 +28,7 @@ class Memory:
     exchange: int
     arena: int = 0
     saved: int = 0
+    offloaded: int = 0
 
     def __str__(self) -> str:
         parts = [
@@ -39,6 +40,8 @@ class Memory:
             parts.append(f"arena about {format_bytes(self.arena)}")
         if self.saved:
             parts.append(f"saved attention output up to {format_bytes(self.saved)}")
+        if self.offloaded:
+            parts.append(f"in memory of the host up to {format_bytes(self.offloaded)}")
         return f"memory of a rank beside the model's: {', '.join(parts)}"
 
 
@@ -55,7 +58,9 @@ def memory(context: Context, token_budget: int, dtype: torch.dtype, byte_budget:
     budget = context.settings.byte_budget if byte_budget is None else byte_budget
     saved = budget // saved_row_bytes(shape)  # tokens of a layer
     saved *= shape["layers"] * saved_row_bytes(shape, dtype.itemsize)
-    return Memory(NCCL_BYTES if nccl else 0, workspace, exchange, arena, saved)
+    offloaded = context.settings.host_budget // output_row_bytes(shape)
+    offloaded *= shape["layers"] * output_row_bytes(shape, dtype.itemsize)
+    return Memory(NCCL_BYTES if nccl else 0, workspace, exchange, arena, saved, offloaded)
 
 
 def memory_bound(context: Context, token_budget: int, value_bytes: int) -> tuple[int, int, int]:
@@ -63,7 +68,7 @@ def memory_bound(context: Context, token_budget: int, value_bytes: int) -> tuple
     take `value_bytes`.
     """
     settings = context.settings
-    saves = settings.byte_budget > 0 or "byte_budget" in settings.auto
+    saves = max(settings.byte_budget, settings.host_budget) > 0 or "byte_budget" in settings.auto
     heads, kv_heads, head_dim = (settings.shape[name] for name in ("heads", "kv_heads", "head_dim"))
     workspace, exchange, arena = context.world.memory_bound(
         token_budget, settings.ways, heads, kv_heads, head_dim, value_bytes, saves
@@ -78,3 +83,8 @@ def saved_row_bytes(shape: dict[str, Any], value_bytes: int | None = None) -> in
     if value_bytes is None:
         return int(shape["heads"] * (shape["head_dim"] * shape["bytes_per_value"] + 4))
     return int(shape["heads"] * (shape["head_dim"] * value_bytes + (8 if value_bytes == 8 else 4)))
+
+
+def output_row_bytes(shape: dict[str, Any], value_bytes: int | None = None) -> int:
+    """Of that, the output alone, which is what goes to the host."""
+    return int(shape["heads"] * shape["head_dim"] * (value_bytes or shape["bytes_per_value"]))

@@ -28,6 +28,7 @@ class Settings:
     over_length: str
     model: str
     byte_budget: int = 0  # bytes of attention output that a rank saves of a checkpointed layer
+    host_budget: int = 0  # bytes of it that a rank keeps in memory of its host
     backends: tuple[str, ...] = ("ulysses",)  # what planner nsp may use beside local
     auto: tuple[str, ...] = ()  # of token_budget and byte_budget, those that fill the device
     device_bytes: int | None = None  # that a rank may use; None: measured where a budget is auto
@@ -69,13 +70,14 @@ def make_settings(
     ranks_per_host: int | None = None,
     over_length: str = "error",
     byte_budget: float | str = 0.0,
+    host_budget: float | str = 0.0,
     backends: Sequence[str] = ("ulysses",),
     device_bytes: float | str | None = None,
     optimizer_states: int = 2,
     streaming: bool = True,
 ) -> Settings:
-    """Fills in the defaults; byte_budget and device_bytes as `parse_bytes` takes them. ValueError: a model
-    that the executor cannot run, or a size that is none.
+    """Fills in the defaults; byte_budget, host_budget and device_bytes as `parse_bytes` takes them.
+    ValueError: a model that the executor cannot run, or a size that is none.
     """
     given = {"token_budget": token_budget, "byte_budget": byte_budget}
     auto = tuple(name for name, budget in given.items() if budget == AUTO)
@@ -98,6 +100,7 @@ def make_settings(
         over_length=over_length,
         model=json.dumps(_shape(config), sort_keys=True),
         byte_budget=0 if byte_budget == AUTO else parse_bytes("byte_budget", byte_budget),
+        host_budget=parse_bytes("host_budget", host_budget),
         backends=tuple(backends),
         auto=auto,
         device_bytes=None if device_bytes is None else parse_bytes("device_bytes", device_bytes),

@@ -32,6 +32,7 @@ COUNTS = (
     "saved_exchanged",
     "saved_heads",
     "saved_qkv",
+    "offloaded",
 )
 Counts = Sequence[int]
 ROW_TENSORS = 24  # ids, positions and labels of a row
@@ -119,7 +120,9 @@ def _fixed(memory: StepMemory, gradients: int, whole: int) -> dict[str, Bytes]:
 
 
 def _kept(memory: StepMemory, layers: int) -> dict[str, Bytes]:
-    """What the first `layers` layers keep from forward to backward."""
+    """What the first `layers` layers keep from forward to backward. Of offloaded output the device has one
+    layer's: the last one's after forward, in backward that of the layer before.
+    """
     row = memory.row
     plain = max(0, layers - memory.checkpointed)
     checkpointed = layers - plain
@@ -127,7 +130,12 @@ def _kept(memory: StepMemory, layers: int) -> dict[str, Bytes]:
         "layer inputs": _bytes(tokens=checkpointed * row["input"]),
         "layers that keep all": _scaled(_saved_tensors(memory, marks=False), plain, row["kept_input"]),
         "saved attention output": _bytes(
-            saved=checkpointed * row["saved"], saved_qkv=checkpointed * row["read"]
+            saved=checkpointed * row["saved"],
+            saved_qkv=checkpointed * row["read"],
+            offloaded=checkpointed * row["offloaded"],
+        ),
+        "offloaded output on its way": _bytes(
+            offloaded=(row["saved"] - row["offloaded"]) if checkpointed > 1 else 0
         ),
     }
 

@@ -149,6 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "token_budget": default_budget(args, world),
             "over_length": "truncate",
             "byte_budget": args.byte_budget,
+            "host_budget": args.host_budget,
             "device_bytes": args.device_bytes,
             "streaming": args.streaming,
         }

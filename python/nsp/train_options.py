@@ -99,6 +99,13 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "recompute all), or auto: what the device has left",
     )
     add(
+        "--host-budget",
+        default="0",
+        metavar="SIZE",
+        help="with --checkpointing: of the rest, what a rank keeps of a layer in memory of its host where "
+        "copies hide behind computation, GiB or e.g. 512MiB (0: nothing)",
+    )
+    add(
         "--device-bytes",
         default=None,
         metavar="SIZE",
@@ -159,11 +166,10 @@ def check_options(args: argparse.Namespace) -> argparse.Namespace:
         raise ValueError(
             f"--backends: planner {args.planner} chooses its own; leave --backends out, or use --planner nsp"
         )
-    saves = args.byte_budget == AUTO or parse_bytes("--byte-budget", args.byte_budget) > 0
-    if saves and not args.checkpointing:
-        raise ValueError(
-            f"--byte-budget: {args.byte_budget} saves nothing without recomputation; add --checkpointing"
-        )
+    for name, budget in (("--byte-budget", args.byte_budget), ("--host-budget", args.host_budget)):
+        saves = budget == AUTO or parse_bytes(name, budget) > 0
+        if saves and not args.checkpointing:
+            raise ValueError(f"{name}: {budget} saves nothing without recomputation; add --checkpointing")
     if args.trace is not None and args.trace_steps[0] >= args.steps:
         raise ValueError(
             f"--trace-steps: {args.trace_steps[0]} is not reached in {args.steps} steps; start earlier"

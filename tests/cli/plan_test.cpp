@@ -49,7 +49,7 @@ TEST(PlanCommand, PlansEachShippedTrace) {
                                   path});
     ASSERT_EQ(planned.code, 0) << planned.err;
     for (const std::string part :
-         {"round", "degree", "load", "bound", "gap", "idle", "planned in"}) {
+         {"round", "degree", "load", "bound", "gap", "idle", "planned in", "GiB, "}) {
       expect_contains(planned.out, part);
     }
     EXPECT_EQ(call({"check", path}).code, 0);
@@ -121,6 +121,7 @@ TEST(PlanCommand, BadInputIsOneSentence) {
   expect_bad_input(small({"--byte-budget", "-1GiB"}), "is not a size");
   expect_bad_input(small({"--byte-budget", "99999999999GiB"}), "beyond 2^62");
   expect_bad_input(small({"--byte-budget", "99999999999999999999"}), "beyond 2^62");
+  expect_bad_input(small({"--host-budget", "1GiB"}), "add host_bytes_per_second to it, or give 0");
   expect_bad_input(small({"--mark-order", "upwards"}), "upwards");
   expect_bad_input(
       {"plan", "--lengths", file_with("5\n"), "--world", "4", "--sp-max", "4", "--model", "gpt-9"},

@@ -48,6 +48,19 @@ TEST(Profile, FilesWithoutExpertsOrMergesStillRead) {
             "not be above it");
 }
 
+TEST(Profile, TheLinkToTheHostIsOptionalAndOutsideTheHash) {
+  Profile profile = profile_presets().front();
+  const std::string hash = profile_hash(profile);
+  EXPECT_EQ(profile.host_bytes_per_second, 0);
+  EXPECT_FALSE(to_json(profile).contains("host_bytes_per_second"));
+  profile.host_bytes_per_second = 50e9;
+  EXPECT_EQ(profile_from_json(to_json(profile)), profile);
+  EXPECT_EQ(profile_hash(profile), hash);
+  Json json = to_json(profile);
+  json["host_bytes_per_second"] = -1;
+  EXPECT_EQ(message(json), "profile.host_bytes_per_second -1.0: must be from 0 to 1e18");
+}
+
 TEST(MakeProfile, ExpertsTakeTheirPartOfTheDenseSeconds) {
   const auto part = [](const char* model, const char* cluster) {
     const DenseLaw law = find_profile(find_model(model), cluster).dense_forward;
@@ -106,6 +119,7 @@ TEST(MakeProfile, EveryModelHasAnEstimateOnEveryCluster) {
       EXPECT_EQ(profile.model, shape.name);
       EXPECT_EQ(profile.cluster, cluster.name);
       EXPECT_EQ(profile.inside, cluster.inside);
+      EXPECT_EQ(profile.host_bytes_per_second, cluster.host_bytes_per_second);
     }
   }
 }

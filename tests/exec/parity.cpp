@@ -175,9 +175,11 @@ Difference run_rank(const Batch& batch,
     enter_stash(stash, StashUse::kRecord);
     attend();
     leave_stash();
-    result.stash_bytes = {world->stash.held};
-    result.stash_formula = {stash_bytes(
-        find_program(handle)->round(0), options.heads, {options.head_dim, q.element_size()})};
+    const auto program = find_program(handle);
+    const ValueShape value{options.head_dim, q.element_size()};
+    result.stash_bytes = {world->stash.held, world->offloaded.held};
+    result.stash_formula = {stash_bytes(program->round(0), options.heads, value),
+                            offload_bytes(program->round(0), options.heads, value)};
     enter_stash(stash, StashUse::kReplay);
     world->reset_counters();
   }

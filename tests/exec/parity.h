@@ -40,7 +40,7 @@ struct Difference {
   std::vector<std::int64_t> bytes;
   std::vector<std::int64_t> launches_forward;
   std::vector<std::int64_t> launches_backward;
-  std::vector<std::int64_t> stash_bytes;  // after the first forward pass
+  std::vector<std::int64_t> stash_bytes;  // after the first forward pass, and on the host
   std::vector<std::int64_t> stash_formula;
   std::int64_t arena_bytes = 0;  // of peer copies, on every rank
   std::string bits;              // of out, dq, dk and dv: a hash for each rank, in row order

@@ -72,6 +72,26 @@ TEST(Parts, HoldEveryRowOfTheirBlockOnce) {
   }
 }
 
+TEST(Parts, OffloadedRowsAreTheLastOnesSaved) {
+  // Leaf rows: 6 tokens that keep q, k and v (there: the output alone), 4 saved, 3 offloaded, 5
+  // recomputed. Of the node's sequence of 9 tokens rank 0 has 4.
+  const Plan plan = make_plan({.world = 2, .sp_max = 2},
+                              {{marked(place(0, 9, {0, 2}), Mark::kOffload),
+                                marked(place(1, 3, {0, 1}), Mark::kOffload),
+                                marked(place(2, 6, {0, 1}), Mark::kSaveQkv),
+                                marked(place(3, 4, {0, 1}), Mark::kSave),
+                                place(4, 5, {0, 1})}});
+  const Round& round = plan.rounds[0];
+  const std::vector<Block> blocks = make_blocks(round, 0, {head_split(2)});
+  const Parts level = parts_of(blocks[0], round, 0), leaf = parts_of(blocks[1], round, 0);
+  EXPECT_EQ(level.offloaded_rows, 4);
+  EXPECT_EQ(level.stashed_rows(), 0);
+  EXPECT_EQ(leaf.save.lengths, (Numbers{6, 4, 3}));
+  EXPECT_EQ(leaf.offloaded_rows, 3);
+  EXPECT_EQ(leaf.stashed_rows(), 10);
+  EXPECT_EQ(leaf.rest.tokens, 5);
+}
+
 TEST(Parts, ADummyTokenIsRecomputedAndALevelIsSeenByAllRanks) {
   const Plan plan =
       make_plan({.world = 4, .sp_max = 2}, {{marked(place(0, 6, {0, 2}), Mark::kSave)}});

@@ -118,10 +118,20 @@ TEST(Saved, EverythingWithQueryKeyAndValue) {
   expect_exact(all_marked(mixed(8, 8, 2), Mark::kSaveQkv));
 }
 
+TEST(Saved, EverythingOnTheHost) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    const Plan plan = mixed(4, 4, seed);
+    expect_exact(all_marked(plan, Mark::kOffload));
+    expect_exact(with_random_marks(plan, seed, {Mark::kOffload, Mark::kSave}));
+    EXPECT_EQ(run_plan(all_marked(plan, Mark::kOffload), kCheckpointed).bits,
+              run_plan(all_marked(plan, Mark::kSave), kCheckpointed).bits);
+  }
+}
+
 TEST(Saved, ANodeSplitBySequences) {
   std::vector<Placement> placements = {
       place(0, 61, {0, 4}), place(1, 18, {0, 4}), place(2, 5, {0, 4}), place(3, 7, {2, 1})};
-  for (const Mark mark : {Mark::kSave, Mark::kSaveQkv}) {
+  for (const Mark mark : {Mark::kOffload, Mark::kSave, Mark::kSaveQkv}) {
     for (const std::size_t saved : {0U, 1U, 2U, 3U}) {
       auto marked = placements;
       marked[saved].mark = mark;
@@ -174,7 +184,7 @@ TEST(Saved, LeavesThatRunInTwoParts) {
     std::vector<Placement> placements = {place(0, 40, {0, 2})};
     for (std::int64_t i = 1; i <= 4; ++i) {
       placements.push_back(place(i, 5 * i, {0, 1}));
-      placements.back().mark = i % 2 == 0 ? Mark::kSave : Mark::kRecompute;
+      placements.back().mark = static_cast<Mark>((i + first) % 4);
     }
     Plan plan = make_plan({.world = 2, .sp_max = 2}, {placements});
     plan.rounds[0].schedule.leaf_first[0] = first;

@@ -27,11 +27,12 @@ constexpr Heads kHeads{.query = 4, .kv = 2};
 
 // One rank, two sequences, of which one is saved.
 struct Model {
-  explicit Model(const std::string& group) : world(std::make_shared<World>()) {
+  explicit Model(const std::string& group, Mark mark = Mark::kSave)
+      : world(std::make_shared<World>()) {
     world->communicator = make_c10d_communicator(group);
     world->attention = make_cpu_attention();
     std::vector<Placement> placements = {place(0, 6, {0, 1}), place(1, 3, {0, 1})};
-    placements[0].mark = Mark::kSave;
+    placements[0].mark = mark;
     const Plan plan = make_plan({.world = 1}, {placements});
     handle = add_program(std::make_shared<Program>(world, to_json(plan).dump(), kHeads));
   }
@@ -68,6 +69,8 @@ void expect_message(const std::function<void()>& call, const std::string& part) 
 }
 
 constexpr std::int64_t kSavedBytes = 6 * 4 * (8 * 8 + 8);  // rows, heads, out and log-sum-exp
+
+constexpr std::int64_t kOutputBytes = 6 * 4 * 8 * 8;
 
 TEST(Stash, HoldsNothingOutsideOfCheckpointing) {
   on_one_rank([](const Model& model) {
@@ -128,6 +131,23 @@ TEST(Stash, ABackwardThatIsUnderWayKeepsItsOwn) {
     EXPECT_EQ(model.world->stash.held, kSavedBytes);  // held by the graph of `out`
     EXPECT_TRUE(gradient(out).equal(expected));
     EXPECT_EQ(model.world->stash.held, 0);
+  });
+}
+
+TEST(Stash, OffloadedOutputIsOnTheHostUntilItIsGone) {
+  test::run_ranks(1, [](int, const std::string& group) {
+    const Model model(group, Mark::kOffload);
+    auto stash = std::make_shared<Stash>();
+    {
+      const Scope scope(stash, StashUse::kRecord);
+      model.attend();
+    }
+    EXPECT_EQ(model.world->stash.held, kSavedBytes - kOutputBytes);  // the log-sum-exp
+    EXPECT_EQ(model.world->offloaded.held, kOutputBytes);
+    stash.reset();
+    EXPECT_EQ(model.world->stash.held, 0);
+    EXPECT_EQ(model.world->offloaded.held, 0);
+    EXPECT_EQ(model.world->offloaded.most, kOutputBytes);
   });
 }
 

@@ -62,7 +62,7 @@ Plan with_random_marks_and_numbers(Plan plan, std::uint64_t seed) {
   };
   for (Round& round : plan.rounds) {
     for (Placement& placement : round.placements) {
-      placement.mark = Mark(random.below(3));
+      placement.mark = Mark(random.below(4));
       placement.backend = Backend(random.below(6));
     }
     for (LevelTransport& level : round.schedule.transports) {

@@ -24,7 +24,8 @@ inline Plan with_random_marks(Plan plan, std::uint64_t seed, const std::vector<M
 }
 
 inline Plan with_random_marks(Plan plan, std::uint64_t seed) {
-  return with_random_marks(std::move(plan), seed, {Mark::kRecompute, Mark::kSave, Mark::kSaveQkv});
+  return with_random_marks(
+      std::move(plan), seed, {Mark::kRecompute, Mark::kOffload, Mark::kSave, Mark::kSaveQkv});
 }
 
 }  // namespace nsp

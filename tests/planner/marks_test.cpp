@@ -199,6 +199,55 @@ TEST(Marks, OnATreeALargerBudgetMaySaveLess) {
   EXPECT_DOUBLE_EQ(saved(608) * 4, 136e-6);
 }
 
+// The plan of TheTwoOrders. Forward takes 6 + 4 us of attention and 0.256 us of dense work on rank
+// 0, 6 + 24 + 0.512 on rank 1. At 50 bytes a microsecond and 4 bytes a token the links hide 128 and
+// 381 tokens: 2 does not fit, then 0 does, and takes all of rank 0. At 51 they hide 130 and 389: 2
+// fits and leaves 5, too few for 0, then 1 does.
+TEST(Marks, WhatDoesNotFitIsOffloadedAsFarAsTheLinkHidesIt) {
+  const Plan plan =
+      make_plan({.world = 2, .sp_max = 2},
+                {{place(0, 256, {0, 2}), place(1, 128, {0, 1}), place(2, 384, {1, 1})}});
+  const auto marks = [&](double rate, std::int64_t byte_budget, std::int64_t host_budget) {
+    Profile profile = simple_profile();
+    profile.host_bytes_per_second = rate;
+    const MarkRule rule{.byte_budget = byte_budget,
+                        .token_bytes = kSimple,
+                        .host_budget = host_budget,
+                        .output_bytes = output_token_bytes(simple_model())};
+    std::string found;
+    for (const Placement& placement :
+         marked(plan, CostModel(simple_model(), profile, 2), rule).rounds[0].placements) {
+      found += name(placement.mark)[0];
+    }
+    return found;
+  };
+  constexpr std::int64_t kEndless = INT64_MAX;
+  EXPECT_EQ(marks(50e6, 0, kEndless), "orr");
+  EXPECT_EQ(marks(51e6, 0, kEndless), "roo");
+  EXPECT_EQ(marks(51e6, 0, 128 * 4), "orr");          // a host that takes 128 tokens
+  EXPECT_EQ(marks(50e6, 384 * 20, kEndless), "oss");  // 2 and 1 stay on the devices
+  EXPECT_EQ(marks(50e6, 384 * 20, 0), "rss");
+  EXPECT_EQ(marks(0, 384 * 20, kEndless), "rss");
+}
+
+TEST(Marks, AHostsBudgetHoldsBesideTheDevices) {
+  PlanRequest request{.lengths = {60000, 50000, 40000, 700, 300, 40, 5}, .world = 4, .sp_max = 4};
+  request.byte_budget = 10000 * saved_token_bytes(kLarge);
+  const PlanResult saved = plan(request, kLarge, kGpu);
+  request.host_budget = 20000 * output_token_bytes(kLarge);
+  const PlanResult both = plan(request, kLarge, kGpu);
+  const auto offloaded = offloaded_bytes(both.plan, output_token_bytes(kLarge));
+  EXPECT_GT(std::ranges::max(offloaded), 0);
+  EXPECT_LE(std::ranges::max(offloaded), request.host_budget);
+  EXPECT_LE(both.plan.predicted.bytes_max, request.byte_budget);
+  EXPECT_GT(seconds_saved(both.plan, large_model()), seconds_saved(saved.plan, large_model()));
+}
+
+TEST(Marks, AProfileThatDoesNotKnowTheHostsLinkIsRefused) {
+  const PlanRequest request{.lengths = {700, 300}, .world = 4, .sp_max = 4, .host_budget = 1};
+  EXPECT_THROW(plan(request, kTiny, kCpu), BadInput);
+}
+
 TEST(Marks, APlanKeepsTheBudgetOfItsRequest) {
   PlanRequest request{.lengths = {700, 300, 40, 5, 1, 200}, .world = 4, .sp_max = 4};
   const Plan without = plan(request, kTiny, kCpu).plan;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import json
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -17,12 +18,27 @@ from case_parity import Case, context, make_steps, relative
 from nsp._native import core
 from nsp.memory import memory
 from small_model import LAYERS, Samples, config, make_model, reference
-from stash_steps import BUDGETS, LENGTHS, PLAIN, errors, expected, fresh, gathered, make_step, marked, run
+from stash_steps import (
+    BUDGETS,
+    LENGTHS,
+    PLAIN,
+    errors,
+    expected,
+    formula_bytes,
+    fresh,
+    gathered,
+    held_bytes,
+    make_step,
+    marked,
+    run,
+)
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 from transformers import AutoModelForCausalLM
 
 import nsp
+
+MARKS = ("save", "recompute", "offload", "save_qkv")
 
 
 def budgets() -> dict[str, Any]:
@@ -34,7 +50,7 @@ def budgets() -> dict[str, Any]:
             got = run(model, step)
             counted = got["counters"]["backward"]
             wanted = expected(step)
-            formula = [LAYERS * row.plan.schedule.stash_bytes(row.plan.round, 8, 8) for row in step.rounds]
+            formula = [LAYERS * formula_bytes(row.plan) for row in step.rounds]
             found[f"{name}, {budget}"] = {
                 "error": errors(got, samples) if dist.get_rank() == 0 else 0.0,
                 "counted": gathered({n: counted[n] for n in wanted}),
@@ -68,6 +84,36 @@ def planner_budget() -> dict[str, Any]:
     }
 
 
+def host_budget() -> dict[str, Any]:
+    """Marks of the planner's own for a host of 60 tokens a layer, on a machine whose link hides them."""
+    model = nsp.shard(make_model(), dist.device_mesh.init_device_mesh("cpu", (2,)))
+    link = {"bytes_per_second": 1e9, "latency_seconds": 1e-3}
+    machine = {
+        "name": "here", "device": "cpu", "hosts": 1, "ranks_per_host": 2, "inside": link, "between": link,
+        "gpu_memory_bytes": 1 << 32, "host_bytes_per_second": 1e9,
+        "flops_per_second": {"attention_forward": 44e9, "attention_backward": 48e9, "dense": 20e9},
+    }  # fmt: skip
+    budget = 8 * 60 * 8 * 2 / 2**30
+    ctx = nsp.init(None, model.config, sp_max=2, host_budget=budget, profile=json.dumps(machine))
+    nsp.attach(model, ctx)
+    model.gradient_checkpointing_enable(PLAIN)
+    samples = Samples(list(LENGTHS))
+    step = nsp.PlannedSteps(samples, ctx, sum(LENGTHS))[0]
+    got = run(model, step)
+    placements = [p for r in step.plan.rounds for p in r]
+    report = str(memory(ctx, 100, torch.bfloat16))
+    host_bytes = ctx.world.host_bytes
+    ctx.close()
+    return {
+        "error": errors(got, samples),
+        "marks": sorted({p.mark for p in placements}),
+        "report": report,
+        "counted": {n: got["counters"]["backward"][n] for n in expected(step)} == expected(step),
+        "kept": got["kept"] == [LAYERS * formula_bytes(row.plan) for row in step.rounds],
+        "host_bytes": host_bytes,
+    }
+
+
 def switches() -> dict[str, Any]:
     """Layers that are checkpointed in part or not at all, or with contexts of the user's own."""
     found = {}
@@ -76,7 +122,7 @@ def switches() -> dict[str, Any]:
     def put(name: str, model: Any, layers: int) -> None:
         got = run(model, step)
         wanted, counted = expected(step, layers), got["counters"]["backward"]
-        kept = layers * step.rounds[0].plan.schedule.stash_bytes(0, 8, 8)
+        kept = layers * formula_bytes(step.rounds[0].plan)
         found[name] = {
             "error": errors(got, samples),
             "counted": gathered({n: counted[n] for n in wanted}) == gathered(wanted),
@@ -143,11 +189,11 @@ def selective() -> tuple[Any, Any]:
 def loops() -> dict[str, Any]:
     """What training loops do: threads, two backward passes, evaluation, frozen parts, two models."""
     found: dict[str, Any] = {}
-    step, samples = make_step(2, "mixed a", "half")
+    step, samples = make_step(2, "mixed a", "half, in part on the host")
     (row,) = step.rounds
     world = row.plan.context.world
     wanted = expected(step)
-    held = lambda: world.counters()["stash_bytes"]  # noqa: E731
+    held = lambda: held_bytes(world)  # noqa: E731
     model = fresh(2)
     gc.disable()  # the graph alone decides how long a stash lives
 
@@ -226,7 +272,7 @@ def frozen() -> dict[str, Any]:
                     grad, op=dist.ReduceOp.AVG if dist.get_backend() == "nccl" else dist.ReduceOp.SUM
                 )
                 grad /= dist.get_world_size()
-            held = step.rounds[0].plan.context.world.counters()["stash_bytes"]
+            held = held_bytes(step.rounds[0].plan.context.world)
             found[f"{name}, {budget}"] = [len(got), relative(got, {n: grads[n] for n in got}), held]
     return found
 
@@ -275,7 +321,7 @@ def adapters() -> dict[str, Any]:
 def narrow() -> dict[str, Any]:
     """Autocast to bfloat16 inside autocast to float16: bitwise as without marks."""
     grads = []
-    for budget in ("0", "half", "unlimited"):
+    for budget in ("0", "half", "unlimited", "on the host"):
         step, _ = make_step(2, "mixed b", budget)
         torch.manual_seed(7)
         model = AutoModelForCausalLM.from_config(config(), experts_implementation="eager").train()
@@ -286,15 +332,16 @@ def narrow() -> dict[str, Any]:
     return {
         "half": all(torch.equal(grads[0][n], grads[1][n]) for n in grads[0]),
         "unlimited": all(torch.equal(grads[0][n], grads[2][n]) for n in grads[0]),
+        "on the host": all(torch.equal(grads[0][n], grads[3][n]) for n in grads[0]),
     }
 
 
 def faults() -> dict[str, Any]:
     """Errors in the middle, edits in place, checkpointing of the other kind: what is said and held."""
     found: dict[str, Any] = {}
-    step, samples = make_step(2, "mixed a", "half")
+    step, samples = make_step(2, "mixed a", "half, in part on the host")
     (row,) = step.rounds
-    held = lambda: row.plan.context.world.counters()["stash_bytes"]  # noqa: E731
+    held = lambda: held_bytes(row.plan.context.world)  # noqa: E731
     model = fresh(2)
 
     def message(action: Callable[[], Any]) -> str:
@@ -405,7 +452,7 @@ def compiled() -> dict[str, Any]:
     nsp.attach(model, context(2, 8, 2))
     model.gradient_checkpointing_enable(PLAIN)
     found = {}
-    for budget in ("0", "half", "all three", "unlimited"):
+    for budget in ("0", "half", "all four", "unlimited"):
         step, samples = make_step(2, "mixed b", budget)
         got = run(model, step)
         wanted, counted = expected(step), got["counters"]["backward"]
@@ -432,18 +479,19 @@ def many_plans() -> dict[str, Any]:
             degree = dice.choice((1, 2))
             placements.append((sequence, lengths[sample], dice.randrange(2 // degree) * degree, degree))
         plan = core().make_plan(2, 2, 2, 0, [placements], "given")
-        steps.given = marked(plan, lambda i, p: dice.choice(("save", "recompute", "save_qkv")))
+        steps.given = marked(plan, lambda i, p: dice.choice(MARKS))
         for row in steps[0].rounds:
             model(**row.inputs).loss.backward()
         model.zero_grad()
         memory[turn] = resident_bytes()
-        held += steps.context.world.counters()["stash_bytes"]
+        held += held_bytes(steps.context.world)
     return {"at 100": gathered(memory[100]), "at 300": gathered(memory[300]), "held": gathered(held)}
 
 
 CASES: dict[int, list[Callable[[], Any]]] = {
     2: [
         planner_budget,
+        host_budget,
         switches,
         loops,
         frozen,

@@ -46,7 +46,11 @@ BUDGETS: dict[str, Callable[[int, dict[str, Any]], str]] = {
     "every other": lambda i, p: "save" if i % 2 else "recompute",
     "all but leaves": lambda i, p: "save" if p["degree"] > 1 else "recompute",
     "unlimited": lambda i, p: "save",
-    "all three": lambda i, p: ("save", "recompute", "save_qkv")[i % 3],
+    "all four": lambda i, p: ("save", "recompute", "offload", "save_qkv")[i % 4],
+    "on the host": lambda i, p: "offload",
+    "half, in part on the host": lambda i, p: (
+        ("save", "offload")[i % 2] if i < len(LENGTHS) // 2 else "recompute"
+    ),
 }
 
 
@@ -57,6 +61,18 @@ def make_step(world: int, name: str, budget: str) -> tuple[nsp.Step, Any]:
     assert given is not None
     steps.given = marked(given, BUDGETS[budget])
     return steps[0], samples
+
+
+def held_bytes(world: Any) -> int:
+    """Of attention that checkpointed layers keep now, on the device and on the host."""
+    counters = world.counters()
+    return int(counters["stash_bytes"] + counters["offloaded_bytes"])
+
+
+def formula_bytes(plan: Any) -> int:
+    """The same of one layer, by formula."""
+    sizes = (plan.round, 8, 8)
+    return int(plan.schedule.stash_bytes(*sizes) + plan.schedule.offload_bytes(*sizes))
 
 
 def run(model: Any, step: nsp.Step, before_backward: Callable[[], None] = lambda: None) -> dict[str, Any]:
@@ -75,7 +91,7 @@ def run(model: Any, step: nsp.Step, before_backward: Callable[[], None] = lambda
     world.reset_counters()
     for row in step.rounds:
         loss = model(**row.inputs).loss
-        kept.append(world.counters()["stash_bytes"])
+        kept.append(held_bytes(world))
         count("forward")
         before_backward()
         loss.backward()
@@ -88,7 +104,7 @@ def run(model: Any, step: nsp.Step, before_backward: Callable[[], None] = lambda
         "grads": {n: p.grad.full_tensor() for n, p in model.named_parameters() if p.grad is not None},
         "counters": counters,
         "kept": kept,
-        "held": world.counters()["stash_bytes"],
+        "held": held_bytes(world),
     }
 
 

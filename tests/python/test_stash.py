@@ -48,6 +48,16 @@ def test_a_budget_of_the_context_marks_plans() -> None:
     assert "saved attention output up to" in found["report"]
 
 
+def test_a_host_budget_of_the_context_marks_plans() -> None:
+    found = value(2, "stash: host_budget")
+    assert found["error"] <= LIMIT
+    assert found["marks"] == ["offload", "recompute"]
+    assert found["counted"]
+    assert found["kept"]
+    assert "in memory of the host up to" in found["report"]
+    assert found["host_bytes"] > 0
+
+
 @pytest.mark.parametrize(
     "how",
     [
@@ -113,10 +123,10 @@ def test_adapters_of_frozen_projections(budget: str) -> None:
 
 
 def test_nested_autocast_is_bitwise_equal() -> None:
-    assert value(2, "stash: narrow") == {"half": True, "unlimited": True}
+    assert value(2, "stash: narrow") == {"half": True, "unlimited": True, "on the host": True}
 
 
-@pytest.mark.parametrize("budget", ["0", "half", "all three", "unlimited"])
+@pytest.mark.parametrize("budget", ["0", "half", "all four", "unlimited"])
 def test_compiled_layers(budget: str) -> None:
     found = value(2, "stash: compiled")[budget]
     assert found["error"] <= LIMIT

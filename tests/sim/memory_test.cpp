@@ -19,7 +19,7 @@ std::int64_t bytes(Mark mark, Checkpointing checkpointing) {
 // x 4. Kept: 28 + 20 + 28 + 16 = 92, and q, k, v: 8. Around attention: first norm, output and its
 // log-sum-exp, q, k, v are there, 56; the gradients of the layer, the output, q, k, v: 16; and the
 // workspace, 12 x 4: 120, more than at the end of the layer (100 + 4 + 2 x 4). With checkpointing
-// the input, 4; saved: 20, and q, k, v.
+// the input, 4; saved: 20, and q, k, v; offloaded: the log-sum-exp, and one layer's output.
 TEST(Memory, FollowsTheFormula) {
   EXPECT_EQ(bytes(Mark::kRecompute, Checkpointing::kNone), 100 * (9 * 100 + 120));
   EXPECT_EQ(bytes(Mark::kRecompute, Checkpointing::kFull), 100 * (10 * 4 + 120));
@@ -27,6 +27,8 @@ TEST(Memory, FollowsTheFormula) {
   EXPECT_EQ(bytes(Mark::kRecompute, Checkpointing::kMarks), 100 * (10 * 4 + 120));
   EXPECT_EQ(bytes(Mark::kSave, Checkpointing::kMarks), 100 * (10 * (4 + 20) + 120));
   EXPECT_EQ(bytes(Mark::kSaveQkv, Checkpointing::kMarks), 100 * (10 * (4 + 28) + 120));
+  EXPECT_EQ(bytes(Mark::kOffload, Checkpointing::kFull), 100 * (10 * 4 + 120));
+  EXPECT_EQ(bytes(Mark::kOffload, Checkpointing::kMarks), 100 * (10 * (4 + 16) + 4 + 120));
 }
 
 TEST(Memory, TheFullestRoundCounts) {

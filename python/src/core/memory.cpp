@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace nsp {
 namespace {
 
-using Counts = std::array<std::int64_t, 9>;
+using Counts = std::array<std::int64_t, 10>;
 
 std::vector<std::vector<Counts>> counts(const std::string& text, std::int64_t kv_heads) {
   const Plan plan = parse_plan(text);
@@ -33,7 +33,8 @@ std::vector<std::vector<Counts>> counts(const std::string& text, std::int64_t kv
                        rows.saved,
                        rows.saved_exchanged,
                        rows.saved_heads,
-                       rows.saved_qkv});
+                       rows.saved_qkv,
+                       rows.offloaded});
     }
   }
   return rounds;
@@ -48,6 +49,7 @@ py::dict bytes_of_a_row(const std::string& model, bool qk_norm) {
                   py::arg("exchanged") = row.exchanged,
                   py::arg("kv_head") = row.kv_head,
                   py::arg("saved") = row.saved,
+                  py::arg("offloaded") = row.offloaded,
                   py::arg("norm") = row.norm,
                   py::arg("attention") = row.attention,
                   py::arg("first") = row.first,
@@ -64,7 +66,7 @@ void bind_memory(py::module_& module) {
              py::arg("kv_heads"),
              py::call_guard<py::gil_scoped_release>(),
              "By round and rank: rows (all, read, exchanged, exchanged_heads, launched, saved, "
-             "saved_exchanged, saved_heads, saved_qkv), as nsp/sim/rank_rows.h says.");
+             "saved_exchanged, saved_heads, saved_qkv, offloaded), as nsp/sim/rank_rows.h says.");
   module.def("row_bytes",
              &bytes_of_a_row,
              py::arg("model"),

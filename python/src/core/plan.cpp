@@ -103,12 +103,12 @@ std::string make(const PlanSettings& settings,
 }
 
 Mark mark_named(const std::string& text) {
-  for (const Mark mark : {Mark::kRecompute, Mark::kSave, Mark::kSaveQkv}) {
+  for (const Mark mark : {Mark::kRecompute, Mark::kOffload, Mark::kSave, Mark::kSaveQkv}) {
     if (name(mark) == text) {
       return mark;
     }
   }
-  bad_input("marks", "'" + text + "'", "must be recompute, save or save_qkv");
+  bad_input("marks", "'" + text + "'", "must be recompute, offload, save or save_qkv");
 }
 
 // Marks by round, then by placement in increasing order of sequence.
@@ -239,7 +239,8 @@ void bind_plan(py::module_& m) {
       },
       py::arg("plan"),
       py::arg("marks"),
-      "The plan with these marks (recompute, save, save_qkv), a list a round, by sequence.");
+      "The plan with these marks (recompute, offload, save, save_qkv), a list a round, by "
+      "sequence.");
 }
 
 }  // namespace nsp

@@ -76,6 +76,7 @@ Settings settings_of(const py::kwargs& keywords) {
   left.take("over_length", over_length);
   request.over_length = parse_over_length(over_length);
   left.take("byte_budget", request.byte_budget);
+  left.take("host_budget", request.host_budget);
   std::string mark_order = "auto";
   left.take("mark_order", mark_order);
   request.mark_order = parse_mark_order(mark_order);

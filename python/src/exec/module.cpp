@@ -80,6 +80,8 @@ py::dict counters(const nsp::World& world) {
   result["attention_calls"] = world.attention_calls.load();
   result["stash_bytes"] = world.stash.held.load();
   result["stash_bytes_most"] = world.stash.most.load();
+  result["offloaded_bytes"] = world.offloaded.held.load();
+  result["offloaded_bytes_most"] = world.offloaded.most.load();
   return result;
 }
 
@@ -186,8 +188,14 @@ void bind_world(py::module_& module) {
           "Collective: memory that neighbours pull from.")
       .def_property_readonly("size",
                              [](const nsp::World& world) { return world.communicator->size(); })
-      .def(
-          "counters", &counters, "exchanges, bytes sent to other ranks, launches, attention_calls.")
+      .def("counters",
+           &counters,
+           "exchanges, bytes sent to other ranks, launches, attention_calls; what checkpointed "
+           "layers keep on the device and on the host, now and at most.")
+      .def_property_readonly(
+          "host_bytes",
+          [](const nsp::World& world) { return world.offload.host_bytes(); },
+          "Pinned memory of the host that is held for offloaded attention output, in use or not.")
       .def("reset_counters", &nsp::World::reset_counters)
       .def(
           "begin_step",
@@ -256,6 +264,20 @@ void bind_schedule(py::module_& module) {
           py::arg("head_dim"),
           py::arg("value_bytes"),
           "Bytes that this rank keeps of one checkpointed layer from forward to backward.")
+      .def(
+          "offload_bytes",
+          [](const Schedule& s,
+             std::int64_t round,
+             std::int64_t head_dim,
+             std::int64_t value_bytes) {
+            const nsp::Program& program = s.program();
+            return nsp::offload_bytes(
+                program.round(round), program.heads(), {head_dim, value_bytes});
+          },
+          py::arg("round"),
+          py::arg("head_dim"),
+          py::arg("value_bytes"),
+          "Bytes of one checkpointed layer that this rank keeps on the host.")
       .def(
           "exchange_bytes",
           [](const Schedule& s,
