@@ -1,7 +1,7 @@
 // Host time of the executor itself: the operator on the CPU over a plan of a few rows, with an
 // exchange that moves nothing and a kernel that computes nothing.
 //
-//   executor_host [repeats]
+//   executor_host [repeats] [part of a case's name]
 //
 // One JSON line a case: least and median microseconds of a forward and of a backward pass, and the
 // calls of ATen's dispatcher in each by name (on a GPU all but those of empty tensors are
@@ -124,33 +124,38 @@ std::string microseconds(int repeats, const Run& run) {
   return fmt::format("[{:.1f}, {:.1f}]", times.front(), times[times.size() / 2]);
 }
 
-void measure(const std::string& name,
-             const std::vector<std::int32_t>& degrees,
-             const nsp::Heads& heads,
-             int repeats,
-             std::int32_t reach = 1) {
+struct Case {
+  std::string name;
+  std::vector<std::int32_t> degrees;
+  nsp::Heads heads;
+  std::int32_t reach = 1;  // of peer copies
+};
+
+void measure(const Case& one, int repeats) {
   auto world = std::make_shared<nsp::World>();
   world->attention = std::make_unique<nsp::test::NoAttention>();
   world->communicator = std::make_unique<Nowhere>();
-  if (reach > 1) {
-    world->communicator->peers = std::make_unique<nsp::test::IdlePeers>(0, reach, 1);
+  if (one.reach > 1) {
+    world->communicator->peers = std::make_unique<nsp::test::IdlePeers>(0, one.reach, 1);
   }
   const auto program =
-      std::make_shared<nsp::Program>(world, to_json(plan_of(degrees)).dump(), heads);
+      std::make_shared<nsp::Program>(world, to_json(plan_of(one.degrees)).dump(), one.heads);
   const std::int64_t tokens = program->round(0).tokens;
   const auto handle = nsp::add_program(program);
   const auto rows = [&](std::int64_t count) {
     return at::zeros({tokens, count, 128}, at::kBFloat16).requires_grad_();
   };
-  const Tensor q = rows(heads.query), k = rows(heads.kv), v = rows(heads.kv);
-  const Tensor dout = at::zeros({tokens, heads.query, 128}, at::kBFloat16);
+  const Tensor q = rows(one.heads.query), k = rows(one.heads.kv), v = rows(one.heads.kv);
+  const Tensor dout = at::zeros({tokens, one.heads.query, 128}, at::kBFloat16);
   Tensor out;
   const auto forward = [&] { out = nsp::attention(q, k, v, handle, 0, 1.0, 0); };
   const auto backward = [&] { torch::autograd::grad({out}, {q, k, v}, {dout}, true); };
   const std::string forward_us = microseconds(repeats, forward);
   const std::string backward_us = microseconds(repeats, backward);
-  fmt::print(
-      R"({{"case": "{}", "forward_us": {}, "backward_us": {}, )", name, forward_us, backward_us);
+  fmt::print(R"({{"case": "{}", "forward_us": {}, "backward_us": {}, )",
+             one.name,
+             forward_us,
+             backward_us);
   fmt::print(R"("forward_calls": {}, "backward_calls": {}}})"
              "\n",
              calls_of(forward),
@@ -158,14 +163,26 @@ void measure(const std::string& name,
   nsp::release_program(handle);
 }
 
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"leaf only", {1}, {32, 4}},
+      {"one level and leaf", {2, 1}, {32, 4}},
+      {"two levels and leaf", {4, 2, 1}, {32, 4}},
+      {"one level and leaf, copied KV heads", {4, 1}, {32, 2}},
+      {"one level and leaf, peer copies", {2, 1}, {32, 4}, 2},
+  };
+  return all;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   at::set_num_threads(1);
   const int repeats = argc > 1 ? std::atoi(argv[1]) : 2000;
-  measure("leaf only", {1}, {32, 4}, repeats);
-  measure("one level and leaf", {2, 1}, {32, 4}, repeats);
-  measure("two levels and leaf", {4, 2, 1}, {32, 4}, repeats);
-  measure("one level and leaf, copied KV heads", {4, 1}, {32, 2}, repeats);
-  measure("one level and leaf, peer copies", {2, 1}, {32, 4}, repeats, 2);
+  const std::string wanted = argc > 2 ? argv[2] : "";
+  for (const Case& one : cases()) {
+    if (one.name.find(wanted) != std::string::npos) {
+      measure(one, repeats);
+    }
+  }
 }

@@ -19,9 +19,9 @@ struct BlockCopy {
   std::int64_t rows = 0;
 };
 
-// Copies all of them, in any order, on the current stream of a GPU, and returns true. On a GPU it
-// copies nothing and returns false where a block is not made of words of 16 bytes (copy_list.h), or
-// the driver has no such launch. Throws Error when the driver refuses one.
-bool copy_blocks(std::span<const BlockCopy> blocks, at::Device device);
+// Copies all of them, in any order, on the current stream of a GPU. One launch each where a block
+// is not made of words of 16 bytes (copy_list.h), or the driver does not take our kernel. Throws
+// when a launch fails.
+void copy_blocks(std::span<const BlockCopy> blocks, at::Device device);
 
 }  // namespace nsp

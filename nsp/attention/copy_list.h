@@ -42,7 +42,8 @@ bool is_listable(const BlockCopy& block);
 // Returns how many it took.
 std::size_t fill(CopyList& list, std::span<const BlockCopy> blocks);
 
-// copy_blocks for listable blocks of a CUDA device.
+// copy_blocks for listable blocks of a CUDA device. False, with nothing copied, where the driver
+// does not take the kernel, or there is none in this build.
 bool launch_copies(std::span<const BlockCopy> blocks, at::Device device);
 
 }  // namespace nsp

@@ -259,10 +259,7 @@ using Two = std::array<at::Tensor, 2>;
 
 void copy_two(const Two& from, const Two& to) {
   const std::array<BlockCopy, 2> blocks = {block_copy(from[0], to[0]), block_copy(from[1], to[1])};
-  if (!copy_blocks(blocks, from[0].device())) {
-    to[0].copy_(from[0]);
-    to[1].copy_(from[1]);
-  }
+  copy_blocks(blocks, from[0].device());
 }
 
 Two make_two(const at::Tensor& like) {

@@ -37,9 +37,9 @@ class Unpacked final : public Pending {
     rows_.reset();
     std::int64_t head = 0;
     HeadCopies copies;
-    for (at::Tensor& target : targets_) {
+    for (const at::Tensor& target : targets_) {
       const std::int64_t heads = target.size(-2);
-      copies.add(ranks_.packed(part(rows, 1, head, heads)), std::move(target));
+      copies.add(ranks_.packed(part(rows, 1, head, heads)), target);
       head += heads;
     }
     copies.run();

@@ -1,46 +1,67 @@
 #include "nsp/exec/copy_heads.h"
 
-#include <array>
-#include <cstddef>
-
-#include "nsp/attention/block_copies.h"
 #include "nsp/exec/view.h"
 
 namespace nsp {
 namespace {
 
-// A block for each entry of the dimensions before the rows; `from` and `to` point to its first.
-struct Blocks {
-  const at::Tensor& from;
-  const at::Tensor& to;
-  std::vector<BlockCopy>& blocks;
+BlockCopy first_rows(const at::Tensor& from, const at::Tensor& to) {
+  const auto value = static_cast<std::int64_t>(from.element_size());
+  return {.from = from.const_data_ptr(),
+          .from_pitch = from.stride(-3) * value,
+          .to = to.mutable_data_ptr(),
+          .to_pitch = to.stride(-3) * value,
+          .width = from.size(-2) * from.size(-1) * value,
+          .rows = from.size(-3)};
+}
 
-  void add(std::int64_t dim, std::int64_t from_first, std::int64_t to_first) const {
-    const std::int64_t rows = from.dim() - 3;
-    if (dim == rows) {
-      add_rows(rows, from_first, to_first);
-      return;
-    }
-    for (std::int64_t i = 0; i < from.size(dim); ++i) {
-      add(dim + 1, from_first + i * from.stride(dim), to_first + i * to.stride(dim));
-    }
-  }
+BlockCopy moved(BlockCopy block, std::int64_t from_bytes, std::int64_t to_bytes) {
+  block.from = static_cast<const char*>(block.from) + from_bytes;
+  block.to = static_cast<char*>(block.to) + to_bytes;
+  return block;
+}
 
-  void add_rows(std::int64_t rows, std::int64_t from_first, std::int64_t to_first) const {
-    const auto value = static_cast<std::int64_t>(from.element_size());
-    blocks.push_back({.from = static_cast<const char*>(from.const_data_ptr()) + from_first * value,
-                      .from_pitch = from.stride(rows) * value,
-                      .to = static_cast<char*>(to.mutable_data_ptr()) + to_first * value,
-                      .to_pitch = to.stride(rows) * value,
-                      .width = from.size(-2) * from.size(-1) * value,
-                      .rows = from.size(rows)});
+// A block for each entry of the dimensions before the rows, from `dim` on.
+void add_blocks(const at::Tensor& from,
+                const at::Tensor& to,
+                std::int64_t dim,
+                const BlockCopy& block,
+                std::vector<BlockCopy>& blocks) {
+  if (dim == from.dim() - 3) {
+    blocks.push_back(block);
+    return;
   }
-};
+  const auto value = static_cast<std::int64_t>(from.element_size());
+  for (std::int64_t i = 0; i < from.size(dim); ++i) {
+    const BlockCopy entry = moved(block, i * from.stride(dim) * value, i * to.stride(dim) * value);
+    add_blocks(from, to, dim + 1, entry, blocks);
+  }
+}
 
 }  // namespace
 
-void HeadCopies::add(at::Tensor from, at::Tensor to) {
-  copies_.emplace_back(std::move(from), std::move(to));
+void HeadCopies::add(const at::Tensor& from, const at::Tensor& to) {
+  if (!heads_adjacent(from) || !heads_adjacent(to)) {
+    to.copy_(from);
+    return;
+  }
+  keep(from, to);
+  add_blocks(from, to, 0, first_rows(from, to), blocks_);
+}
+
+void HeadCopies::add_rows(const at::Tensor& from,
+                          std::int64_t from_row,
+                          const at::Tensor& to,
+                          std::int64_t to_row,
+                          std::int64_t rows) {
+  if (!heads_adjacent(from) || !heads_adjacent(to)) {
+    part(to, 0, to_row, rows).copy_(part(from, 0, from_row, rows));
+    return;
+  }
+  keep(from, to);
+  BlockCopy block = first_rows(from, to);
+  block.rows = rows;
+  blocks_.push_back(moved(block, from_row * block.from_pitch, to_row * block.to_pitch));
 }
 
 void HeadCopies::pack(std::span<const at::Tensor> parts, const at::Tensor& to) {
@@ -52,33 +73,23 @@ void HeadCopies::pack(std::span<const at::Tensor> parts, const at::Tensor& to) {
 }
 
 void HeadCopies::run() {
-  if (!run_together()) {
-    for (auto& [from, to] : copies_) {
-      copy_heads(std::move(from), std::move(to));
-    }
-  }
-  copies_.clear();
+  copy_blocks(blocks_, device_);
+  blocks_.clear();
+  sources_.clear();
 }
 
-bool HeadCopies::run_together() const {
-  if (copies_.empty()) {
-    return true;
+// Rows that were just repeated for several ranks have no other owner.
+void HeadCopies::keep(const at::Tensor& from, const at::Tensor& to) {
+  device_ = to.device();
+  if (sources_.empty() || !sources_.back().is_alias_of(from.storage())) {
+    sources_.push_back(from.storage());
   }
-  std::vector<BlockCopy> blocks;
-  blocks.reserve(copies_.size());
-  for (const auto& [from, to] : copies_) {
-    if (!heads_adjacent(from) || !heads_adjacent(to)) {
-      return false;
-    }
-    Blocks{from, to, blocks}.add(0, 0, 0);
-  }
-  return copy_blocks(blocks, copies_.front().first.device());
 }
 
-void copy_heads(at::Tensor from, at::Tensor to) {
-  std::array<at::Tensor, 2> wide = {std::move(from), std::move(to)};
-  widen(wide);
-  wide[1].copy_(wide[0]);
+void copy_heads(const at::Tensor& from, const at::Tensor& to) {
+  HeadCopies copies;
+  copies.add(from, to);
+  copies.run();
 }
 
 std::int64_t heads_of(std::span<const at::Tensor> parts) {

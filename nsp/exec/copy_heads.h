@@ -3,31 +3,40 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "nsp/attention/block_copies.h"
+
 namespace nsp {
 
-// Copies that are collected and then made together (nsp/attention/block_copies.h), or one by one
-// where heads lie apart. No target overlaps another's or a source.
+// Copies of tensors of one device that are collected and then made together. Sources are kept until
+// run(); targets outlive it. No target overlaps another's or a source.
 class HeadCopies {
  public:
-  // Equal in sizes, type and device; both are kept until run().
-  void add(at::Tensor from, at::Tensor to);
+  // Equal in sizes and type. Copied at once where heads lie apart.
+  void add(const at::Tensor& from, const at::Tensor& to);
+  // `rows` rows: those of `from` (t, heads, D) from one on to those of `to` from another on.
+  void add_rows(const at::Tensor& from,
+                std::int64_t from_row,
+                const at::Tensor& to,
+                std::int64_t to_row,
+                std::int64_t rows);
   // The heads of all parts, equal in their other sizes, one behind the other.
   void pack(std::span<const at::Tensor> parts, const at::Tensor& to);
   // On the current stream. Nothing is left to copy afterwards.
   void run();
 
  private:
-  bool run_together() const;
+  void keep(const at::Tensor& from, const at::Tensor& to);
 
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies_;
+  std::vector<BlockCopy> blocks_;
+  std::vector<c10::Storage> sources_;
+  at::Device device_ = at::kCPU;
 };
 
-void copy_heads(at::Tensor from, at::Tensor to);
+void copy_heads(const at::Tensor& from, const at::Tensor& to);
 
 std::int64_t heads_of(std::span<const at::Tensor> parts);
 

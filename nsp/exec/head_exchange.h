@@ -49,7 +49,7 @@ std::unique_ptr<HeadExchange> make_peer_exchange(const Block& block,
 // a source that a kernel puts in order afterwards. Equal whatever the other ranks do.
 bool pulls_runs(const Block& block, std::int64_t row_bytes);
 
-// Runs of this rank's rows that are packed to their place by one kernel each; more go through a
+// Runs of this rank's rows that are copied to their place as a block each; more go through a
 // buffer of these rows.
 constexpr std::int64_t kMostOwnRuns = 8;
 

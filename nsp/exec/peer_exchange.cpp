@@ -173,12 +173,13 @@ class PeerExchange final : public HeadExchange {
       staying_.scatter(packed, rows);
       return;
     }
-    for (const Run& run : own_runs_) {
-      std::vector<Tensor> some;
-      for (const Tensor& whole : own) {
-        some.push_back(part(whole, 0, run.row, run.rows));
+    std::int64_t head = 0;
+    for (const Tensor& one : own) {
+      const Tensor to = part(rows, 1, head, one.size(1));
+      for (const Run& run : own_runs_) {
+        copies.add_rows(one, run.row, to, run.to, run.rows);
       }
-      copies.pack(some, part(rows, 0, run.to, run.rows));
+      head += one.size(1);
     }
     copies.run();
   }
@@ -214,26 +215,26 @@ class PeerExchange final : public HeadExchange {
     }
     for (const Run& run : runs_) {
       const std::int64_t row = back_.offset(me_, run.source) + run.row;
-      copies.add(part(x, 0, run.to, run.rows), part(staged, 0, row, run.rows));
+      copies.add_rows(x, run.to, staged, row, run.rows);
     }
   }
 
   // Makes all copies.
   void keep_rows(const Tensor& x, const std::vector<Landing>& landings, HeadCopies& copies) const {
-    const auto keep = [&](const Tensor& rows, std::int64_t first) {
-      for (const auto& [head, to] : landings) {
-        copies.add(part(rows, 1, head, to.size(1)), part(to, 0, first, rows.size(0)));
-      }
-    };
     if (std::ssize(own_runs_) > kMostOwnRuns) {
       const Tensor rows = at::empty({tokens_, x.size(1), x.size(2)}, x.options());
       staying_.gather(x, rows);
-      keep(rows, 0);
+      for (const auto& [head, to] : landings) {
+        copies.add(part(rows, 1, head, to.size(1)), to);
+      }
       copies.run();
       return;
     }
-    for (const Run& run : own_runs_) {
-      keep(part(x, 0, run.to, run.rows), run.row);
+    for (const auto& [head, to] : landings) {
+      const Tensor from = part(x, 1, head, to.size(1));
+      for (const Run& run : own_runs_) {
+        copies.add_rows(from, run.to, to, run.row, run.rows);
+      }
     }
     copies.run();
   }

@@ -103,9 +103,11 @@ at::Tensor RankHeads::packed(const at::Tensor& rows, const Range& range) const {
 }
 
 at::Tensor RankHeads::member(const at::Tensor& view, std::int64_t rank) const {
-  const at::Tensor one = members(view, {rank, rank + 1});
-  const auto leading = static_cast<std::size_t>(one.dim() - 3);
-  return strided(one, one.sizes().slice(leading), one.strides().slice(leading));
+  const auto leading = static_cast<std::size_t>(view.dim() - 3);
+  const std::int64_t offset =
+      shared() ? rank / heads_.copies * view.stride(0) + rank % heads_.copies * view.stride(1)
+               : rank * view.stride(0);
+  return strided(view, view.sizes().slice(leading), view.strides().slice(leading), offset);
 }
 
 }  // namespace nsp
