@@ -38,7 +38,6 @@ from transformers import AutoModelForCausalLM
 
 import nsp
 
-
 MARKS = ("save", "recompute", "offload", "save_qkv")
 
 
