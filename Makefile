@@ -4,6 +4,7 @@
 #   NSP_PYTHON=/path/to/python   use this interpreter as it is (no virtual environment, nothing downloaded by pip)
 #   ARGS="--steps 2"             passed to `python -m nsp.train`
 #   NPROC=8                      processes of `make train` (default: one a GPU, or 4 on a machine without GPUs)
+#   GPUS=8, OUT=results          of `make bench-...`: ranks (default: one a GPU), and the folder of results (runs/bench)
 #   JOBS=2                       parallel compile jobs (default: all cores)
 
 SHELL := /bin/bash
@@ -14,6 +15,8 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 NPROC ?=
+GPUS ?=
+OUT ?= runs/bench
 ARGS ?=
 PYTHON := $(or $(NSP_PYTHON),.venv/bin/python)
 BUILD := build/release
@@ -27,7 +30,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help train test test-gpu bench-planner install dev format lint clean FORCE
+.PHONY: help train test test-gpu bench-planner bench-attention bench-train install dev format lint clean FORCE
 
 help: ## this list
 	@echo "make <target>:"
@@ -55,6 +58,22 @@ bench-planner: $(STAMPS)/installed $(STAMPS)/dev ## measure the planners on the 
 	$(PYTHON) bench/planner_quality.py $(ARGS)
 	build/bench/bench/planner_benchmark tests/data/traces/flexsp_wikipedia.txt.gz \
 	  --benchmark_min_time=0.05 --benchmark_out=build/planner_benchmark.json
+
+# torchrun with one rank a GPU; results are JSON lines in OUT.
+LAUNCH = gpus="$(GPUS)"; [ -n "$$gpus" ] || gpus=$$($(PYTHON) -c 'import torch; print(torch.cuda.device_count() or 2)'); \
+  mkdir -p "$(OUT)"; $(PYTHON) -m torch.distributed.run --standalone --nproc-per-node "$$gpus"
+
+bench-attention: $(STAMPS)/installed ## attention of one layer under every planner's plans, on all GPUs of this host
+	@$(LAUNCH) bench/attention.py --json "$(OUT)/attention.jsonl" $(ARGS)
+
+bench-train: $(STAMPS)/installed ## training steps under every planner's plans, on all GPUs of this host
+	@file="$(OUT)/train.jsonl"
+	rm -f "$$file"
+	for again in "" --again --again --again; do  # a planner that runs out of memory is left out of the next try
+	  { $(LAUNCH) bench/train.py --json "$$file" $(ARGS) $$again; } && exit 0
+	  tail -n 1 "$$file" | grep -q out_of_memory || break
+	done
+	exit 1
 
 install: $(STAMPS)/installed ## the C++ build and the package, without running anything
 

@@ -1,7 +1,8 @@
 """Nested attention of one layer on the GPUs of a host, next to the same attention without any exchange.
 
     torchrun --nproc-per-node 2 bench/attention_layer.py [--rounds 21] [--transports collective,peer-copy]
-        [--json FILE]
+        [--serial] [--json FILE]
+    NCCL_P2P_DISABLE=1 torchrun --nproc-per-node 2 bench/attention_layer.py --transports collective --serial
 
 The mix on N GPUs: one sequence of 16K x N tokens and N of 4K x N tokens over all GPUs, and 8K tokens a GPU
 in leaf sequences of 4K to 512; 32 query and 4 KV heads, head_dim 128, bf16. Each transport has a context of
@@ -11,7 +12,9 @@ leaves) on each level's heads and moves nothing; "alone, two waves" those of the
 leaves). Rounds run all in turns between device events; the slowest rank counts; medians of the paired ratio.
 Host: microseconds that a call keeps the host busy, with the queue full; "exchanges" is torch's
 all_to_all_single alone, as many and as large as those of the whole level, "torch" its own attention (cuDNN)
-in one launch.
+in one launch. --serial: the level also by gather and by ring, whose exchanges are KV heads alone, and each
+variant also with every exchange beside nothing; exposed over serial: what it takes beyond "alone", over the
+same of its serial twin (for gather and ring too, whose chunks and merges no exchange explains).
 """
 
 import argparse
@@ -24,13 +27,14 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from nsp._native import core, execution
+from layers import Alone, Layer
+from nsp._native import core
+from timing import paired, start_ranks
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import nsp
 
 HEADS, KV_HEADS, HEAD_DIM = 32, 4, 128
-SCALE = HEAD_DIM**-0.5
 
 
 def shape() -> dict:
@@ -54,6 +58,7 @@ class Variant:
 
     leaf_first: int = 0  # leaves before the level's attention, the rest behind it; 0: all before it
     waves: bool = False  # the level's sequences of 4K x N tokens as a wave of their own
+    backend: str = "ulysses"  # of the level
 
 
 VARIANTS = {
@@ -63,57 +68,28 @@ VARIANTS = {
 }
 
 
-class Alone:
-    """The launches of a rank, (lengths, degree) each, on data that lies ready."""
-
-    def __init__(self, launches: list[tuple[list[int], int]]) -> None:
-        self.kernel = execution().Kernel(execution().default_kernel("cuda"))
-        self.launches = []
-        for lengths, degree in launches:
-            heads, kv_heads = HEADS // degree, max(1, KV_HEADS // degree)
-            tensors = [rows(sum(lengths), h) for h in (heads, kv_heads, kv_heads, heads)]
-            self.launches.append((*tensors, execution().Ragged(lengths)))
-        self.kept: list = []
-
-    def forward(self) -> None:
-        self.kept = [self.kernel.forward(q, k, v, s, SCALE, 0) for q, k, v, _, s in self.launches]
-
-    def backward(self) -> None:
-        for (q, k, v, dout, s), (out, lse) in zip(self.launches, self.kept, strict=True):
-            self.kernel.backward(q, k, v, out, lse, dout, s, SCALE, 0)
+BY_KV_HEADS = {
+    ", gather, leaves around, two waves": Variant(leaf_first=1, waves=True, backend="gather"),
+    ", ring": Variant(backend="ring"),
+    ", ring, leaves around, two waves": Variant(leaf_first=1, waves=True, backend="ring"),
+}
 
 
-def alone(world: int) -> dict[str, Alone]:
+def alone(context: nsp.Context, world: int) -> dict[str, Alone]:
     long, short = [16384 * world], [4096 * world] * world
     return {
-        "alone": Alone([(long + short, world), (LEAVES, 1)]),
-        "alone, two waves": Alone([(LEAVES[:1], 1), (short, world), (long, world), (LEAVES[1:], 1)]),
+        "alone": Alone(context, [(long + short, world), (LEAVES, 1)]),
+        "alone, two waves": Alone(context, [(LEAVES[:1], 1), (short, world), (long, world), (LEAVES[1:], 1)]),
     }
-
-
-class Layer:
-    """One context's executor on round 0 of a plan, random rows."""
-
-    def __init__(self, context: nsp.Context, plan: bytes) -> None:
-        self.schedule = context.schedule(plan)
-        tokens = self.schedule.tokens(0)
-        self.q, self.k, self.v = (rows(tokens, h).requires_grad_() for h in (HEADS, KV_HEADS, KV_HEADS))
-        self.dout = rows(tokens, HEADS)
-        self.out = torch.empty(0)
-
-    def forward(self) -> None:
-        self.out = torch.ops.nsp.attention(self.q, self.k, self.v, self.schedule.handle, 0, SCALE, 0)
-
-    def backward(self) -> None:
-        torch.autograd.grad(self.out, (self.q, self.k, self.v), self.dout, retain_graph=True)
 
 
 class Nested(Layer):
     """The executor on the whole mix."""
 
     def __init__(self, context: nsp.Context, world: int, variant: Variant) -> None:
-        lengths = [(16384 * world, 0, world)] + [(4096 * world, 0, world)] * world
-        lengths += [(tokens, rank, 1) for rank in range(world) for tokens in LEAVES]
+        way = (0, world, variant.backend, world if variant.backend == "ulysses" else 1)
+        lengths: list[tuple] = [(16384 * world, *way)] + [(4096 * world, *way)] * world
+        lengths += [(tokens, rank, 1, "local", 1) for rank in range(world) for tokens in LEAVES]
         placements = [(i, *rest) for i, rest in enumerate(lengths)]
         leaf_first = [[variant.leaf_first] * world] if variant.leaf_first else []
         cuts = [[(world, 4096 * world)]] if variant.waves else []
@@ -162,26 +138,6 @@ class Exchanges:
     backward = forward
 
 
-def paired(runs: dict, rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of the slowest rank, in turns; two warm-up rounds are not counted."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for i in range(rounds + 2):
-        for name in sorted(runs, reverse=bool(i % 2)):
-            torch.cuda.synchronize()
-            dist.barrier()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            torch.cuda._sleep(1_000_000)
-            begin.record()
-            runs[name]()
-            end.record()
-            torch.cuda.synchronize()
-            slowest = torch.tensor(begin.elapsed_time(end), device="cuda")
-            dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-            if i >= 2:
-                times[name].append(float(slowest))
-    return times
-
-
 def host_seconds(run, repeats: int = 20) -> float:
     """Median seconds that one call takes on the host while the device is kept busy."""
     torch.cuda.synchronize()
@@ -195,9 +151,20 @@ def host_seconds(run, repeats: int = 20) -> float:
     return statistics.median(times)
 
 
-def make_context(transport: str, world: int) -> nsp.Context:
+def make_context(transport: str, world: int, streaming: bool = True) -> nsp.Context:
     os.environ["NSP_TRANSPORT"] = transport
-    return nsp.init(None, shape(), sp_max=world)
+    return nsp.init(None, shape(), sp_max=world, backends=("all",), streaming=streaming)
+
+
+SERIAL = ", serial"
+
+
+def exposed_over_serial(times: dict[str, list[float]]) -> dict[str, float]:
+    def median_beyond_alone(name: str) -> float:
+        return statistics.median(a - b for a, b in zip(times[name], times["alone"], strict=True))
+
+    twins = [name for name in times if name + SERIAL in times]
+    return {name: median_beyond_alone(name) / median_beyond_alone(name + SERIAL) for name in twins}
 
 
 def main() -> None:
@@ -206,19 +173,24 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--transports", default="collective,peer-copy")
+    parser.add_argument("--serial", action="store_true")
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("cpu:gloo,cuda:nccl")
-    contexts = {name: make_context(name, world) for name in options.transports.split(",")}
+    start_ranks()
+    transports = options.transports.split(",")
+    contexts = {name: make_context(name, world) for name in transports}
+    context = contexts[transports[0]]
+    if options.serial:
+        contexts |= {name + SERIAL: make_context(name, world, False) for name in transports}
     nested = {
-        name + how: Nested(context, world, variant)
-        for name, context in contexts.items()
-        for how, variant in VARIANTS.items()
+        name.removesuffix(SERIAL) + how + (SERIAL if name.endswith(SERIAL) else ""): Nested(
+            made, world, variant
+        )
+        for name, made in contexts.items()
+        for how, variant in (VARIANTS | BY_KV_HEADS if options.serial else VARIANTS).items()
     }
-    context = next(iter(contexts.values()))
-    kernels = alone(world)
+    kernels = alone(context, world)
     passes = {**nested, **kernels}
     exchanges, own = Exchanges(context, world), Torch(world)
     own.forward()
@@ -235,6 +207,7 @@ def main() -> None:
                 for name in passes
                 if name != over
             }
+        line["exposed_over_serial"] = exposed_over_serial(times)
         line["ms"] = {name: statistics.median(values) for name, values in times.items()}
         runs |= {"exchanges": getattr(exchanges, direction), "torch": getattr(own, direction)}
         line["host_us"] = {name: 1e6 * host_seconds(run) for name, run in runs.items()}

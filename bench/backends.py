@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 
-import torch
 import torch.distributed as dist
-from attention_layer import Layer, paired, shape
+from attention_layer import shape
+from layers import Layer
 from nsp._native import core
+from timing import paired, start_ranks
 
 import nsp
 
@@ -65,8 +65,7 @@ def main() -> None:
     parser.add_argument("--tokens", default="4096,16384,65536")
     parser.add_argument("--hosts", type=int, default=1)
     args = parser.parse_args()
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("cpu:gloo,cuda:nccl")
+    start_ranks()
     world = dist.get_world_size()
     context = nsp.init(None, shape(), sp_max=world, backends=("all",), ranks_per_host=world // args.hosts)
     for tokens in map(int, args.tokens.split(",")):

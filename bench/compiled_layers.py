@@ -21,9 +21,9 @@ import torch.distributed as dist
 from nsp._native import core
 from nsp.row_plan import RowPlan
 from nsp.sharding import decoder_layers
+from timing import start_ranks
 from torch._dynamo.utils import counters
-from torch.distributed.fsdp import MixedPrecisionPolicy
-from transformers import AutoModelForCausalLM, Qwen3MoeConfig
+from training import make_model
 
 import nsp
 
@@ -41,25 +41,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--checkpoint", action="store_true", help="activation checkpointing of each layer")
     parser.add_argument("--json", default="")
     return parser.parse_args()
-
-
-def make_model(options: argparse.Namespace, device: torch.device, world: int) -> torch.nn.Module:
-    config = Qwen3MoeConfig(
-        vocab_size=options.vocabulary, hidden_size=options.hidden, intermediate_size=3 * options.hidden,
-        moe_intermediate_size=3 * options.hidden // 8, num_hidden_layers=options.layers,
-        num_attention_heads=32, num_key_value_heads=4, head_dim=128,
-        num_experts=options.experts, num_experts_per_tok=min(8, options.experts), norm_topk_prob=True,
-        max_position_embeddings=2**20, use_cache=False, tie_word_embeddings=False,
-    )  # fmt: skip
-    experts = "grouped_mm" if device.type == "cuda" else "batched_mm"
-    torch.manual_seed(0)
-    with device:
-        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, experts_implementation=experts)
-    if options.checkpoint:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
-    mesh = dist.device_mesh.init_device_mesh(device.type, (world,))
-    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-    return nsp.shard(model.train(), mesh, mixed_precision=policy)
 
 
 def row(context: nsp.Context, options: argparse.Namespace, turn: int) -> dict:
@@ -116,11 +97,8 @@ def step(model: torch.nn.Module, inputs: dict) -> float:
 def main() -> None:
     options = parse()
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    cuda = torch.cuda.is_available()
-    if cuda:
-        torch.cuda.set_device(rank)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
-    device = torch.device("cuda", rank) if cuda else torch.device("cpu")
+    device = start_ranks()
+    cuda = device.type == "cuda"
     model = make_model(options, device, world)
     context = nsp.init(None, model.config, sp_max=world)
     nsp.attach(model, context)

@@ -3,19 +3,23 @@
 //
 //   executor_host [repeats]
 //
-// One JSON line a case: least and median microseconds of a forward and of a backward pass. On a GPU
-// the launches of copies and collectives come on top (bench/attention_layer.py).
+// One JSON line a case: least and median microseconds of a forward and of a backward pass, and the
+// calls of ATen's dispatcher in each by name (on a GPU all but those of empty tensors are
+// launches). The time of launches, copies and collectives comes on top there
+// (bench/attention_layer.py).
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/empty.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "../tests/exec/recorder.h"
@@ -47,7 +51,7 @@ class Nowhere final : public nsp::Communicator {
     for (const std::int64_t count : receive_counts) {
       shape[0] += count;
     }
-    return std::make_unique<Arrived>(at::zeros(shape, rows.options()));
+    return std::make_unique<Arrived>(at::empty(shape, rows.options()));
   }
 };
 
@@ -60,6 +64,51 @@ nsp::Plan plan_of(const std::vector<std::int32_t>& degrees) {
     }
   }
   return nsp::make_plan({.world = 4, .sp_max = 4}, {placements});
+}
+
+// Dispatcher calls by name while it lives.
+class Calls {
+ public:
+  Calls()
+      : handle_(at::addThreadLocalCallback(
+            at::RecordFunctionCallback(count).scopes({at::RecordScope::FUNCTION}))) {
+    counts().clear();
+  }
+  ~Calls() { at::removeCallback(handle_); }
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+  Calls(Calls&&) = delete;
+  Calls& operator=(Calls&&) = delete;
+
+  std::string json() const {
+    std::string text;
+    for (const auto& [name, calls] : counts()) {
+      text += fmt::format(R"({}"{}": {})", text.empty() ? "" : ", ", name, calls);
+    }
+    return "{" + text + "}";
+  }
+
+ private:
+  static std::map<std::string, int>& counts() {
+    static std::map<std::string, int> instance;
+    return instance;
+  }
+  static std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& function) {
+    const std::string name = function.name();
+    if (name.starts_with("aten::")) {
+      ++counts()[name.substr(6)];
+    }
+    return nullptr;
+  }
+
+  at::CallbackHandle handle_;
+};
+
+template <class Run>
+std::string calls_of(const Run& run) {
+  const Calls calls;
+  run();
+  return calls.json();
 }
 
 template <class Run>
@@ -78,10 +127,14 @@ std::string microseconds(int repeats, const Run& run) {
 void measure(const std::string& name,
              const std::vector<std::int32_t>& degrees,
              const nsp::Heads& heads,
-             int repeats) {
+             int repeats,
+             std::int32_t reach = 1) {
   auto world = std::make_shared<nsp::World>();
   world->attention = std::make_unique<nsp::test::NoAttention>();
   world->communicator = std::make_unique<Nowhere>();
+  if (reach > 1) {
+    world->communicator->peers = std::make_unique<nsp::test::IdlePeers>(0, reach, 1);
+  }
   const auto program =
       std::make_shared<nsp::Program>(world, to_json(plan_of(degrees)).dump(), heads);
   const std::int64_t tokens = program->round(0).tokens;
@@ -95,11 +148,13 @@ void measure(const std::string& name,
   const auto forward = [&] { out = nsp::attention(q, k, v, handle, 0, 1.0, 0); };
   const auto backward = [&] { torch::autograd::grad({out}, {q, k, v}, {dout}, true); };
   const std::string forward_us = microseconds(repeats, forward);
-  fmt::print(R"({{"case": "{}", "forward_us": {}, "backward_us": {}}})"
+  const std::string backward_us = microseconds(repeats, backward);
+  fmt::print(
+      R"({{"case": "{}", "forward_us": {}, "backward_us": {}, )", name, forward_us, backward_us);
+  fmt::print(R"("forward_calls": {}, "backward_calls": {}}})"
              "\n",
-             name,
-             forward_us,
-             microseconds(repeats, backward));
+             calls_of(forward),
+             calls_of(backward));
   nsp::release_program(handle);
 }
 
@@ -112,4 +167,5 @@ int main(int argc, char** argv) {
   measure("one level and leaf", {2, 1}, {32, 4}, repeats);
   measure("two levels and leaf", {4, 2, 1}, {32, 4}, repeats);
   measure("one level and leaf, copied KV heads", {4, 1}, {32, 2}, repeats);
+  measure("one level and leaf, peer copies", {2, 1}, {32, 4}, repeats, 2);
 }

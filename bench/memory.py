@@ -12,7 +12,6 @@ last line sums up; exit code 1 if memory ran out. On CPU (small sizes, --device-
 """
 
 import argparse
-import gzip
 import json
 import math
 import os
@@ -22,14 +21,15 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from compiled_layers import make_model
+from batches import trace_lengths
 from nsp.budgets import MOST_TOKENS, find_budgets
 from nsp.peak_report import PeakWatch
+from timing import start_ranks
+from training import RandomTokens, make_model, train, with_states
 
 import nsp
 
-TRACES = ("flexsp_wikipedia.txt.gz", "flexsp_common_crawl_head.txt", "flexsp_github_head.txt")
-FOLDER = Path(__file__).parents[1] / "tests/data/traces"
+TRACES = ("wikipedia", "common_crawl", "github")
 
 
 def parse() -> argparse.Namespace:
@@ -51,57 +51,19 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-class Trace:
-    """A trace's lengths up to a limit, as a dataset of random tokens."""
-
-    def __init__(self, name: str, limit: int, vocabulary: int) -> None:
-        path = FOLDER / name
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
-        self.name = name.split(".")[0].removeprefix("flexsp_")
-        self.lengths = [n for n in map(int, text.split()) if 0 < n <= limit]
-        self.vocabulary = vocabulary
-
-    def read(self, i: int, begin: int, end: int) -> torch.Tensor:
-        dice = torch.Generator().manual_seed(i)
-        return torch.randint(self.vocabulary, (end - begin,), generator=dice)
-
-
 def fill_device(device: torch.device, share: float) -> torch.Tensor:
     """Takes what is free beyond the share."""
     free, total = torch.cuda.mem_get_info(device)
     return torch.empty(max(0, free - int(share * total)), dtype=torch.uint8, device=device)
 
 
-def with_states(model: torch.nn.Module) -> torch.optim.Optimizer:
-    """An AdamW that holds its states from the first step on."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    for parameter in model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    optimizer.step()
-    optimizer.zero_grad()
-    return optimizer
-
-
-def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, step: nsp.Step) -> float:
-    """Seconds of one step."""
-    cuda = step.rounds[0].inputs["input_ids"].is_cuda
-    begin = time.perf_counter()
-    for row in step.rounds:
-        model(**row.inputs).loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
-    if cuda:
-        torch.cuda.synchronize()
-    return time.perf_counter() - begin
-
-
 def run(options: argparse.Namespace, context: nsp.Context, model: torch.nn.Module) -> list[dict]:
     began = time.perf_counter()
     most = find_budgets(context, MOST_TOKENS, []).token_budget  # of both `auto`: what fits
     tokens = int(options.fill * most * context.world_size / 1.2)
-    traces = [Trace(name, tokens, options.vocabulary) for name in TRACES]
+    traces = [
+        RandomTokens([n for n in trace_lengths(name) if n <= tokens], options.vocabulary) for name in TRACES
+    ]
     keywords = {"seed": options.seed, "drop_last": True}
     planned = [nsp.PlannedSteps(trace, context, tokens, **keywords) for trace in traces]
     loaders = [iter(nsp.loader(steps, prefetch=1)) for steps in planned]
@@ -115,11 +77,11 @@ def run(options: argparse.Namespace, context: nsp.Context, model: torch.nn.Modul
             break
         turn = batch % len(TRACES)
         step = next(loaders[turn])
-        seconds = train(model, optimizer, step)
+        seconds, _ = train(model, optimizer, step)
         watch.add(step.plan)
         report = watch.report()
         assert report is not None
-        lines.append({"trace": traces[turn].name, "batch": batch, **report.line()})
+        lines.append({"trace": TRACES[turn], "batch": batch, **report.line()})
         lines[-1] |= {"tokens": step.plan.num_tokens, "tokens_max": step.plan.predicted.tokens_max}
         lines[-1] |= {"rounds": step.plan.num_rounds, "saved_bytes_a_layer": step.plan.predicted.bytes_max}
         lines[-1] |= {"seconds": seconds}
@@ -150,11 +112,8 @@ def main() -> int:
     options = parse()
     options.checkpoint = True
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    cuda = torch.cuda.is_available()
-    if cuda:
-        torch.cuda.set_device(rank)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
-    device = torch.device("cuda", rank) if cuda else torch.device("cpu")
+    device = start_ranks()
+    cuda = device.type == "cuda"
     model = make_model(options, device, world)
     context = nsp.init(
         None, model.config, sp_max=world, token_budget="auto", byte_budget="auto",

@@ -20,10 +20,12 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from compiled_layers import make_model, step
+from compiled_layers import step
 from nsp._native import core
 from nsp.peak_report import PeakReport, PeakWatch
 from nsp.row_plan import RowPlan
+from timing import start_ranks
+from training import make_model
 
 import nsp
 
@@ -116,11 +118,7 @@ def main() -> None:
     options = parse()
     options.checkpoint = True
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    cuda = torch.cuda.is_available()
-    if cuda:
-        torch.cuda.set_device(rank)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
-    model = make_model(options, torch.device("cuda", rank) if cuda else torch.device("cpu"), world)
+    model = make_model(options, start_ranks(), world)
     context = nsp.init(None, model.config, sp_max=world, optimizer_states=0)
     nsp.attach(model, context)
     placed = placements(world, options.tokens)

@@ -16,10 +16,11 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
 import torch.distributed as dist
-from attention_layer import Layer, paired, shape
+from attention_layer import shape
+from layers import Layer
 from nsp._native import core
+from timing import paired, start_ranks
 
 import nsp
 
@@ -78,8 +79,7 @@ def main() -> None:
     parser.add_argument("--transports", default="peer-copy,collective")
     parser.add_argument("--planner", default="nsp")
     args = parser.parse_args()
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("cpu:gloo,cuda:nccl")
+    start_ranks()
     world = dist.get_world_size()
     made = contexts(args.transports.split(","), world)
     ratios: dict[str, list[float]] = {}

@@ -27,6 +27,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 
+#include "nsp/attention/block_copies.h"
 #include "nsp/attention/ragged.h"
 
 namespace cudnn_frontend {
@@ -236,9 +237,36 @@ Built build(const Bucket& bucket) {
 }
 
 // Heads side by side, as the graphs describe them; tokens may be apart.
+bool has_dense_heads(const at::Tensor& x) {
+  return x.stride(2) == 1 && x.stride(1) == x.size(2);
+}
 at::Tensor dense_heads(const at::Tensor& x) {
-  const bool dense = x.stride(2) == 1 && x.stride(1) == x.size(2);
-  return dense ? x : x.contiguous();
+  return has_dense_heads(x) ? x : x.contiguous();
+}
+
+BlockCopy block_copy(const at::Tensor& from, const at::Tensor& to) {
+  const auto value = static_cast<std::int64_t>(from.element_size());
+  return {.from = from.const_data_ptr(),
+          .from_pitch = from.stride(0) * value,
+          .to = to.mutable_data_ptr(),
+          .to_pitch = to.stride(0) * value,
+          .width = from.size(1) * from.size(2) * value,
+          .rows = from.size(0)};
+}
+
+// Two tensors (T, heads, head_dim) of equal sizes and dense heads.
+using Two = std::array<at::Tensor, 2>;
+
+void copy_two(const Two& from, const Two& to) {
+  const std::array<BlockCopy, 2> blocks = {block_copy(from[0], to[0]), block_copy(from[1], to[1])};
+  if (!copy_blocks(blocks, from[0].device())) {
+    to[0].copy_(from[0]);
+    to[1].copy_(from[1]);
+  }
+}
+
+Two make_two(const at::Tensor& like) {
+  return {at::empty(like.sizes(), like.options()), at::empty(like.sizes(), like.options())};
 }
 
 // The tensors of one launch, in the places the graph knows.
@@ -274,23 +302,28 @@ class CudnnAttention final : public AttentionKernel {
       return;
     }
     Operands operands = read(inputs);
-    if (inputs.k.size(1) < inputs.q.size(1)) {
-      // cuDNN's own dk and dv of every query head take rows as far apart as k's, times the heads
-      // that share one (9.19: ten times their size for 16 heads beside 2 in a packed row).
-      operands[kK] = inputs.k.contiguous();
-      operands[kV] = inputs.v.contiguous();
+    // cuDNN's own dk and dv of every query head take rows as far apart as k's, times the heads that
+    // share one (9.19: ten times their size for 16 heads beside 2 in a packed row).
+    const bool tight = inputs.k.size(1) < inputs.q.size(1) &&
+                       !(operands[kK].is_contiguous() && operands[kV].is_contiguous());
+    if (tight) {
+      const Two close = make_two(operands[kK]);
+      copy_two({operands[kK], operands[kV]}, close);
+      operands[kK] = close[0];
+      operands[kV] = close[1];
     }
     operands.lse = lse.contiguous();
     operands[kOut] = out.contiguous();
     operands[kGradOut] = dout.contiguous();
     operands[kGradQ] = place_like(operands[kQ], gradients.dq);
-    operands[kGradK] = place_like(operands[kK], gradients.dk);
-    operands[kGradV] = place_like(operands[kV], gradients.dv);
+    const Two targets = {gradients.dk, gradients.dv};
+    const Two places = places_like({operands[kK], operands[kV]}, targets);
+    operands[kGradK] = places[0];
+    operands[kGradV] = places[1];
     launch(inputs, true, operands);
     ++backward_launches;
     deliver(operands[kGradQ], gradients.dq);
-    deliver(operands[kGradK], gradients.dk);
-    deliver(operands[kGradV], gradients.dv);
+    deliver_two(places, targets);
   }
 
   // Backward: cuDNN's own workspace (seen with 9.19: dq in float32 and two more such arrays, by the
@@ -319,8 +352,7 @@ class CudnnAttention final : public AttentionKernel {
 
   // Where a result is written: the target itself when the graph can describe it.
   static at::Tensor dense_place(const at::Tensor& target) {
-    const bool dense = target.stride(2) == 1 && target.stride(1) == target.size(2);
-    return dense ? target : at::empty(target.sizes(), target.options());
+    return has_dense_heads(target) ? target : at::empty(target.sizes(), target.options());
   }
   static void deliver(const at::Tensor& written, const at::Tensor& target) {
     if (!written.is_same(target)) {
@@ -330,10 +362,33 @@ class CudnnAttention final : public AttentionKernel {
 
   // cuDNN addresses a gradient by the offsets of its operand (seen with 9.19: another row stride
   // gives wrong gradients without an error), so it is written where the rows lie alike.
+  static bool lie_alike(const at::Tensor& operand, const at::Tensor& target) {
+    return operand.stride(0) == target.stride(0) && has_dense_heads(target);
+  }
   static at::Tensor place_like(const at::Tensor& operand, const at::Tensor& target) {
-    const bool alike = operand.stride(0) == target.stride(0) && dense_place(target).is_same(target);
-    return alike ? target
-                 : at::empty_strided(operand.sizes(), operand.strides(), operand.options());
+    return lie_alike(operand, target)
+               ? target
+               : at::empty_strided(operand.sizes(), operand.strides(), operand.options());
+  }
+
+  // The same for dk and dv.
+  static Two places_like(const Two& operands, const Two& targets) {
+    if (lie_alike(operands[0], targets[0]) && lie_alike(operands[1], targets[1])) {
+      return targets;
+    }
+    if (operands[0].is_contiguous() && operands[1].is_contiguous()) {
+      return make_two(operands[0]);
+    }
+    return {place_like(operands[0], targets[0]), place_like(operands[1], targets[1])};
+  }
+  static void deliver_two(const Two& written, const Two& targets) {
+    if (!written[0].is_same(targets[0]) && !written[1].is_same(targets[1]) &&
+        has_dense_heads(targets[0]) && has_dense_heads(targets[1])) {
+      copy_two(written, targets);
+    } else {
+      deliver(written[0], targets[0]);
+      deliver(written[1], targets[1]);
+    }
   }
 
   static Bucket bucket_of(const AttentionInputs& inputs,

@@ -27,8 +27,8 @@ struct PlanningOptions {
   std::int32_t ranks_per_host = 0;  // 0: the smaller of the profile's and the world
   std::int64_t token_budget = 0;    // tokens a rank a round; 0: 1.2 times the mean
   std::string effort = "default";
-  std::vector<std::string> backends = {"ulysses"};  // beside local
-  std::int32_t ep = 1;                              // ranks of an expert-parallel group
+  std::vector<std::string> backends = {};  // beside local; empty: ulysses, or what rivals have
+  std::int32_t ep = 1;                     // ranks of an expert-parallel group
 };
 
 struct PlanOptions {

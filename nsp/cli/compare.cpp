@@ -84,6 +84,12 @@ std::vector<std::string> planners_of(const CompareCommand& options) {
   return chosen;
 }
 
+// Of nsp; where none are given, all that its rivals have.
+std::vector<std::string> backends_of(const CompareCommand& options) {
+  const std::vector<std::string>& given = options.planning.backends;
+  return given.empty() ? backends_used(planners_of(options)) : given;
+}
+
 // Where all planners run: the same machine, the same batches.
 struct Course {
   ModelShape shape;
@@ -93,10 +99,10 @@ struct Course {
 };
 
 PlannedBatch simulated(const PlanResult& result, const Course& course) {
-  const double load = result.plan.predicted.forward + result.plan.predicted.backward;
   const Timeline timeline = simulate(result.plan, course.shape, course.profile, course.simulation);
   return {.step_seconds = static_cast<double>(timeline.step) / 1e9,
-          .gap = result.plan.bound_seconds > 0 ? load / result.plan.bound_seconds - 1 : 0,
+          .load_seconds = result.plan.predicted.forward + result.plan.predicted.backward,
+          .bound_seconds = result.plan.bound_seconds,
           .planning_ms = result.plan.planning_ms,
           .rounds = std::ssize(result.plan.rounds)};
 }
@@ -140,9 +146,7 @@ std::vector<PlannerRow> run_planners(const CompareCommand& options,
   for (const std::string& planner : planners_of(options)) {
     PlanRequest request = request_of(options.planning);
     request.planner = planner;
-    if (planner != "nsp") {
-      request.backends = PlanRequest{}.backends;  // the others have their own
-    }
+    request.backends = planner == "nsp" ? backends_of(options) : PlanRequest{}.backends;
     rows.push_back(run_planner(request, course, !rows.empty(), progress));
   }
   return rows;
@@ -163,7 +167,7 @@ std::string settings_line(const CompareCommand& options, std::size_t batches) {
       options.planning.effort,
       options.checkpoint,
       options.planning.ep,
-      fmt::join(options.planning.backends, ", "));
+      fmt::join(backends_of(options), ", "));
 }
 
 Json settings_json(const CompareCommand& options) {
@@ -178,7 +182,7 @@ Json settings_json(const CompareCommand& options) {
           {"batch_tokens", options.batch_tokens},
           {"token_budget", planning.token_budget},
           {"effort", planning.effort},
-          {"backends", planning.backends},
+          {"backends", backends_of(options)},
           {"ep", planning.ep},
           {"checkpoint", options.checkpoint}};
 }

@@ -37,13 +37,35 @@ double step_seconds(const PlannerRow& row, std::size_t batch) {
   return row.batches[batch].value_or(PlannedBatch{}).step_seconds;
 }
 
-// Over at least one batch.
-double mean(const PlannerRow& row,
-            const std::vector<std::size_t>& batches,
-            double PlannedBatch::* value) {
+double mean_step(const PlannerRow& row, const std::vector<std::size_t>& batches) {
   double sum = 0;
   for (const std::size_t batch : batches) {
-    sum += row.batches[batch].value_or(PlannedBatch{}).*value;
+    sum += step_seconds(row, batch);
+  }
+  return sum / static_cast<double>(batches.size());
+}
+
+// The least that is proved with any of the rows' backends; 0: nothing is.
+double bound_of(const std::vector<PlannerRow>& rows, std::size_t batch) {
+  double least = 0;
+  for (const PlannerRow& row : rows) {
+    const double bound = row.batches[batch].value_or(PlannedBatch{}).bound_seconds;
+    least = bound > 0 && (least == 0 || bound < least) ? bound : least;
+  }
+  return least;
+}
+
+double gap(const std::vector<PlannerRow>& rows, const PlannerRow& row, std::size_t batch) {
+  const double bound = bound_of(rows, batch);
+  return bound > 0 ? row.batches[batch].value_or(PlannedBatch{}).load_seconds / bound - 1 : 0;
+}
+
+double mean_gap(const std::vector<PlannerRow>& rows,
+                const PlannerRow& row,
+                const std::vector<std::size_t>& batches) {
+  double sum = 0;
+  for (const std::size_t batch : batches) {
+    sum += gap(rows, row, batch);
   }
   return sum / static_cast<double>(batches.size());
 }
@@ -85,11 +107,10 @@ std::optional<Means> means_of(const std::vector<PlannerRow>& rows,
   if (!planned(row) || shared.empty()) {
     return {};
   }
-  Means means{.step_seconds = mean(row, shared, &PlannedBatch::step_seconds),
-              .gap = mean(row, shared, &PlannedBatch::gap)};
+  Means means{.step_seconds = mean_step(row, shared), .gap = mean_gap(rows, row, shared)};
   const PlannerRow* fixed = find(rows, "static");
   if (fixed != nullptr && means.step_seconds > 0) {
-    means.over_static = mean(*fixed, shared, &PlannedBatch::step_seconds) / means.step_seconds;
+    means.over_static = mean_step(*fixed, shared) / means.step_seconds;
   }
   return means;
 }
@@ -153,6 +174,20 @@ void append_missing(const PlannerRow& row, std::string& out) {
   }
 }
 
+Json batches_json(const std::vector<PlannerRow>& rows, const PlannerRow& row) {
+  Json batches = Json::array();
+  for (std::size_t i = 0; i < row.batches.size(); ++i) {
+    const auto& batch = row.batches[i];
+    batches.push_back(batch ? Json{{"step_seconds", batch->step_seconds},
+                                   {"load_seconds", batch->load_seconds},
+                                   {"gap", gap(rows, row, i)},
+                                   {"planning_ms", batch->planning_ms},
+                                   {"rounds", batch->rounds}}
+                            : Json());
+  }
+  return batches;
+}
+
 }  // namespace
 
 bool any_planned(const std::vector<PlannerRow>& rows) {
@@ -184,15 +219,8 @@ Json comparison_json(const std::vector<PlannerRow>& rows) {
   const PlannerRow* ours = find(rows, "nsp");
   Json all = Json::array();
   for (const PlannerRow& row : rows) {
-    Json batches = Json::array();
-    for (const auto& batch : row.batches) {
-      batches.push_back(batch ? Json{{"step_seconds", batch->step_seconds},
-                                     {"gap", batch->gap},
-                                     {"planning_ms", batch->planning_ms},
-                                     {"rounds", batch->rounds}}
-                              : Json());
-    }
-    Json json = {{"planner", row.planner}, {"batches", batches}, {"why_none", row.why_none}};
+    Json json = {{"planner", row.planner}, {"why_none", row.why_none}};
+    json["batches"] = batches_json(rows, row);
     if (planned(row)) {
       json["planning_ms"] = median_ms(row);
       json["faster_than_nsp"] = ours == nullptr ? std::vector<std::size_t>{} : faster(row, *ours);

@@ -18,7 +18,8 @@ void add_machine(CLI::App& command, PlanningOptions& options) {
       "--ranks-per-host", options.ranks_per_host, "ranks of a host (default: the profile's)");
 }
 
-void add_planning(CLI::App& command, PlanningOptions& options) {
+// `backends`: the default, in words.
+void add_planning(CLI::App& command, PlanningOptions& options, const std::string& backends) {
   command.add_option("--lengths", options.lengths, "trace file: one length a line, .gz allowed")
       ->required();
   command.add_option("--max-length", options.max_length, "leave out longer sequences, tokens");
@@ -32,9 +33,10 @@ void add_planning(CLI::App& command, PlanningOptions& options) {
   command
       .add_option("--backends",
                   options.backends,
-                  "what planner nsp may use: ulysses, gather, ring, usp-ring, usp-gather, usp, all")
-      ->delimiter(',')
-      ->capture_default_str();
+                  "what planner nsp may use: ulysses, gather, ring, usp-ring, usp-gather, usp, all "
+                  "(default: " +
+                      backends + ")")
+      ->delimiter(',');
   command
       .add_option(
           "--ep", options.ep, "ranks of an expert-parallel group, which meet in every layer")
@@ -66,7 +68,7 @@ void add_marks(CLI::App& command, PlanOptions& options) {
 
 void add_plan(CLI::App& app, Command& command, PlanOptions& options) {
   CLI::App* plan = app.add_subcommand("plan", "plan one batch of a trace of lengths");
-  add_planning(*plan, options.planning);
+  add_planning(*plan, options.planning, "ulysses");
   plan->add_option(
       "--batch-tokens", options.batch_tokens, "tokens of a batch (default: the whole file)");
   plan->add_option("--batch", options.batch, "which full batch, from 0 (default 0)");
@@ -93,7 +95,7 @@ void add_plan(CLI::App& app, Command& command, PlanOptions& options) {
 void add_compare(CLI::App& app, Command& command, CompareCommand& options) {
   CLI::App* compare =
       app.add_subcommand("compare", "simulate every planner's plans for the same batches");
-  add_planning(*compare, options.planning);
+  add_planning(*compare, options.planning, "all that the compared planners may use");
   compare->add_option("--batch-tokens", options.batch_tokens, "tokens of a batch")->required();
   compare
       ->add_option("--batches", options.batches, "how many full batches, from the first, at most")

@@ -14,6 +14,7 @@
 #include "nsp/plan/plan_json.h"
 #include "nsp/plan/plan_text.h"
 #include "nsp/planner/mark_choice.h"
+#include "nsp/sim/memory.h"
 #include "nsp/workload/trace.h"
 
 namespace nsp {
@@ -73,6 +74,18 @@ std::string idle_line(const Plan& plan,
   return all > 0 ? fmt::format("idle {:.2f}% of the ranks' time\n", 100 * (1 - busy / all)) : "";
 }
 
+// Of the fullest rank: a plan that fits its token budget may not fit the card.
+std::string memory_line(const Plan& plan, const ModelShape& shape) {
+  const auto gib = [&](Checkpointing checkpointing) {
+    const auto most = std::ranges::max(memory_bytes(plan, shape, checkpointing));
+    return static_cast<double>(most) / (std::int64_t{1} << 30);
+  };
+  return fmt::format(
+      "memory beside model state, estimated: {:.1f} GiB, {:.1f} with checkpointed layers\n",
+      gib(Checkpointing::kNone),
+      gib(Checkpointing::kMarks));
+}
+
 std::string saved_line(const Plan& plan, const ModelShape& shape, const PlanOptions& options) {
   std::string line;
   if (options.byte_budget > 0) {
@@ -112,7 +125,7 @@ int run_plan(const PlanOptions& options, Streams streams) {
   write_result(options.json,
                to_json(result.plan),
                summary(result.plan) + idle_line(result.plan, shape, profile, request.ep) +
-                   saved_line(result.plan, shape, options),
+                   memory_line(result.plan, shape) + saved_line(result.plan, shape, options),
                streams);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "nsp/cli/output.h"
 #include "nsp/cli/plan_file.h"
 #include "nsp/cost/make_profile.h"
+#include "nsp/sim/memory.h"
 #include "nsp/sim/timeline_text.h"
 #include "nsp/sim/trace.h"
 
@@ -31,6 +32,16 @@ std::string heading(const Plan& plan, const SimulateCommand& options) {
                      options.checkpoint,
                      options.serial ? ", serial" : "",
                      options.without_fsdp ? ", without FSDP" : "");
+}
+
+// What to do about a step that does not fit.
+std::string advice(const Plan& plan, const ModelShape& shape, const SimulateCommand& options) {
+  if (options.checkpoint != "none") {
+    return "";
+  }
+  const auto most = std::ranges::max(memory_bytes(plan, shape, Checkpointing::kFull));
+  return fmt::format("with --checkpoint full: {:.1f} GiB\n",
+                     static_cast<double>(most) / (std::int64_t{1} << 30));
 }
 
 bool is_marked(const Plan& plan) {
@@ -72,7 +83,10 @@ int run_simulate(const SimulateCommand& options, Streams streams) {
   Json json = to_json(timeline);
   json["plan"] = plan.hash;
   json["settings"] = settings_json(options);
-  write_result(options.json, json, heading(plan, options) + summary(timeline), streams);
+  write_result(options.json,
+               json,
+               heading(plan, options) + summary(timeline) + advice(plan, shape, options),
+               streams);
   return 0;
 }
 

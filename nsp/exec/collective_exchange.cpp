@@ -36,11 +36,13 @@ class Unpacked final : public Pending {
     const at::Tensor rows = rows_->wait();
     rows_.reset();
     std::int64_t head = 0;
-    for (const at::Tensor& target : targets_) {
+    HeadCopies copies;
+    for (at::Tensor& target : targets_) {
       const std::int64_t heads = target.size(-2);
-      copy_heads(ranks_.packed(part(rows, 1, head, heads)), target);
+      copies.add(ranks_.packed(part(rows, 1, head, heads)), std::move(target));
       head += heads;
     }
+    copies.run();
     targets_.clear();
     return head < rows.size(1) ? part(rows, 1, head, rows.size(1) - head) : at::Tensor();
   }
@@ -71,7 +73,9 @@ class CollectiveExchange final : public HeadExchange {
     const at::Tensor& like = parts.front();
     const at::Tensor send =
         at::empty({degree_ * tokens_, heads_of(parts), like.size(-1)}, like.options());
-    pack_heads(parts, ranks_.packed(send));
+    HeadCopies copies;
+    copies.pack(parts, ranks_.packed(send));
+    copies.run();
     return to_sequences_.apply(
         communicator_.exchange(send, own_counts_, node_counts_, {phase, level_}));
   }

@@ -31,6 +31,7 @@ using at::Tensor;
 
 constexpr std::int64_t kKernelBytesPerNanosecond = 3000;  // read and written (H200)
 constexpr std::int64_t kMostFetches = 256;
+constexpr std::int64_t kMostStagedRuns = 32;  // beyond, one gather
 
 // Heads of received rows and where they go: (t, heads, D).
 struct Landing {
@@ -77,7 +78,6 @@ class PeerExchange final : public HeadExchange {
         fetch_nanoseconds_(block.fetch_nanoseconds),
         there_(route_by_source(block.first_rank, rank_tokens_)),
         back_(route_by_receiver(block.first_rank, rank_tokens_)),
-        sorted_(std::ranges::is_sorted(block.to_sequences)),
         to_sequences_(block.to_sequences),
         leaving_(without(inverse_permutation(block.to_sequences), own_)),
         staying_(only(inverse_permutation(block.to_sequences), own_)) {
@@ -95,12 +95,13 @@ class PeerExchange final : public HeadExchange {
     const Tensor& like = parts.front();
     const std::int64_t heads = heads_of(parts), d = like.size(-1);
     const Tensor staged = peers_.stage(there_, heads, d, like.options());
-    stage_parts(parts, staged);
+    HeadCopies copies;
+    stage_parts(parts, staged, copies);
     const Tensor rows = at::empty({node_tokens_, heads, d}, like.options());
     const auto row_bytes = heads * d * static_cast<std::int64_t>(rows.element_size());
     const bool by_runs = is_cheaper_by_runs(
         std::ssize(runs_), sources_, fetch_nanoseconds_, node_tokens_ * row_bytes);
-    keep_parts(parts, rows, by_runs);
+    keep_parts(parts, rows, by_runs, copies);
     auto pending = peers_.pull(
         there_, staged, by_runs ? fetch_runs(rows) : fetch_blocks(rows), rows, {phase, degree_});
     return by_runs ? std::move(pending) : to_sequences_.apply(std::move(pending));
@@ -110,11 +111,12 @@ class PeerExchange final : public HeadExchange {
                                    std::span<const Tensor> targets,
                                    std::string_view phase) const override {
     const Tensor staged = peers_.stage(back_, x.size(1), x.size(2), x.options());
-    stage_rows(x, staged);
+    HeadCopies copies;
+    stage_rows(x, staged, copies);
     const std::int64_t rest = x.size(1) - heads_of(targets);
     const Tensor packed =
         rest > 0 ? at::empty({degree_ * tokens_, rest, x.size(2)}, x.options()) : Tensor();
-    keep_rows(x, landings(targets, packed, me_));
+    keep_rows(x, landings(targets, packed, me_), copies);
     std::vector<Fetch> fetches;
     for (std::int32_t source = 0; source < degree_ && tokens_ > 0; ++source) {
       if (source != me_) {
@@ -128,7 +130,7 @@ class PeerExchange final : public HeadExchange {
 
  private:
   // The rows of every other member in turn, each with the heads that it works on.
-  void stage_parts(std::span<const Tensor> parts, const Tensor& staged) const {
+  void stage_parts(std::span<const Tensor> parts, const Tensor& staged, HeadCopies& copies) const {
     if (tokens_ == 0) {
       return;
     }
@@ -141,14 +143,17 @@ class PeerExchange final : public HeadExchange {
           some.push_back(ranks_.members(part, range));
         }
         const std::int64_t rows = (range.end - range.begin) * tokens_;
-        pack_heads(some, ranks_.packed(part(staged, 0, row, rows), range));
+        copies.pack(some, ranks_.packed(part(staged, 0, row, rows), range));
         row += rows;
       }
     }
   }
 
-  // This rank's own rows to their place among the node's.
-  void keep_parts(std::span<const Tensor> parts, const Tensor& rows, bool by_runs) const {
+  // This rank's own rows to their place among the node's. Makes all copies.
+  void keep_parts(std::span<const Tensor> parts,
+                  const Tensor& rows,
+                  bool by_runs,
+                  HeadCopies& copies) const {
     if (tokens_ == 0) {
       return;
     }
@@ -157,12 +162,14 @@ class PeerExchange final : public HeadExchange {
       own.push_back(ranks_.member(part, me_));
     }
     if (!by_runs) {
-      pack_heads(own, part(rows, 0, own_.begin, own_.count));
+      copies.pack(own, part(rows, 0, own_.begin, own_.count));
+      copies.run();
       return;
     }
     if (std::ssize(own_runs_) > kMostOwnRuns) {
       const Tensor packed = at::empty({tokens_, rows.size(1), rows.size(2)}, rows.options());
-      pack_heads(own, packed);
+      copies.pack(own, packed);
+      copies.run();
       staying_.scatter(packed, rows);
       return;
     }
@@ -171,8 +178,9 @@ class PeerExchange final : public HeadExchange {
       for (const Tensor& whole : own) {
         some.push_back(part(whole, 0, run.row, run.rows));
       }
-      pack_heads(some, part(rows, 0, run.to, run.rows));
+      copies.pack(some, part(rows, 0, run.to, run.rows));
     }
+    copies.run();
   }
 
   std::vector<Fetch> fetch_runs(const Tensor& rows) const {
@@ -199,37 +207,35 @@ class PeerExchange final : public HeadExchange {
   }
 
   // Rows that other ranks own, by owner.
-  void stage_rows(const Tensor& x, const Tensor& staged) const {
-    if (!sorted_) {
-      if (staged.size(0) > 0) {
-        leaving_.gather(x, staged);
-      }
+  void stage_rows(const Tensor& x, const Tensor& staged, HeadCopies& copies) const {
+    if (std::ssize(runs_) > kMostStagedRuns) {
+      leaving_.gather(x, staged);
       return;
     }
-    const std::int64_t behind = node_tokens_ - own_.begin - own_.count;
-    if (own_.begin > 0) {
-      copy_heads(part(x, 0, 0, own_.begin), part(staged, 0, 0, own_.begin));
-    }
-    if (behind > 0) {
-      copy_heads(part(x, 0, own_.begin + own_.count, behind), part(staged, 0, own_.begin, behind));
+    for (const Run& run : runs_) {
+      const std::int64_t row = back_.offset(me_, run.source) + run.row;
+      copies.add(part(x, 0, run.to, run.rows), part(staged, 0, row, run.rows));
     }
   }
 
-  void keep_rows(const Tensor& x, const std::vector<Landing>& landings) const {
+  // Makes all copies.
+  void keep_rows(const Tensor& x, const std::vector<Landing>& landings, HeadCopies& copies) const {
     const auto keep = [&](const Tensor& rows, std::int64_t first) {
       for (const auto& [head, to] : landings) {
-        copy_heads(part(rows, 1, head, to.size(1)), part(to, 0, first, rows.size(0)));
+        copies.add(part(rows, 1, head, to.size(1)), part(to, 0, first, rows.size(0)));
       }
     };
     if (std::ssize(own_runs_) > kMostOwnRuns) {
       const Tensor rows = at::empty({tokens_, x.size(1), x.size(2)}, x.options());
       staying_.gather(x, rows);
       keep(rows, 0);
+      copies.run();
       return;
     }
     for (const Run& run : own_runs_) {
       keep(part(x, 0, run.to, run.rows), run.row);
     }
+    copies.run();
   }
 
   // Where the rows that a member worked on go.
@@ -259,7 +265,6 @@ class PeerExchange final : public HeadExchange {
   std::int64_t fetch_nanoseconds_;
   Route there_;
   Route back_;
-  bool sorted_;
   RowPermutation to_sequences_;
   RowIndex leaving_;
   RowIndex staying_;

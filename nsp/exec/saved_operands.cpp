@@ -65,14 +65,16 @@ Counts SavedOperands::receive_counts(std::int32_t world) const {
 
 Tensor SavedOperands::pack(const BackwardState& state) const {
   const Tensor send = at::empty({degree_ * own_units(), state.dout.size(2)}, state.dout.options());
+  HeadCopies copies;
   std::int64_t row = 0, unit = 0;
   for (const Section* section : sections()) {
     if (section->tokens > 0) {
-      pack_rows(*section, state, row, unit, send);
+      pack_rows(*section, state, row, unit, send, copies);
     }
     row += section->tokens;
     unit += section->tokens * section->heads;
   }
+  copies.run();
   return send;
 }
 
@@ -81,13 +83,14 @@ void SavedOperands::pack_rows(const Section& section,
                               const BackwardState& state,
                               std::int64_t first_row,
                               std::int64_t first_unit,
-                              const Tensor& send) const {
+                              const Tensor& send,
+                              HeadCopies& copies) const {
   const RankHeads ranks(section.tokens, degree_, heads_);
   const auto rows = [&](const Tensor& x) { return part(x, 0, first_row, section.tokens); };
   Columns columns{.first = first_unit, .row = section.heads, .rank = own_units()};
   const auto place = [&](const Tensor& from, std::int64_t heads) {
     columns.heads = heads;
-    copy_heads(from, ranks.packed(send, columns));
+    copies.add(from, ranks.packed(send, columns));
     columns.first += heads;
   };
   place(ranks.query(rows(state.dout)), heads_.query);

@@ -18,6 +18,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "nsp/exec/backend.h"
+#include "nsp/exec/copy_heads.h"
 #include "nsp/exec/heads.h"
 #include "nsp/exec/parts.h"
 #include "nsp/exec/row_permutation.h"
@@ -59,7 +60,8 @@ class SavedOperands {
                  const BackwardState& state,
                  std::int64_t first_row,
                  std::int64_t first_unit,
-                 const at::Tensor& send) const;
+                 const at::Tensor& send,
+                 HeadCopies& copies) const;
   at::Tensor received_rows(const at::Tensor& received, std::size_t section) const;
   void fill(const Section& section,
             const BackwardState& state,

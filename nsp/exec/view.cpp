@@ -26,10 +26,6 @@ at::Tensor make_view(const at::Tensor& x,
 constexpr std::array<std::pair<std::int64_t, at::ScalarType>, 2> kWords = {
     {{16, at::kComplexDouble}, {8, at::kLong}}};
 
-bool heads_adjacent(const at::Tensor& x) {
-  return x.stride(-1) == 1 && (x.stride(-2) == x.size(-1) || x.size(-2) == 1);
-}
-
 bool fits(const at::Tensor& x, std::int64_t word) {
   const auto value = static_cast<std::int64_t>(x.element_size());
   const auto whole = [&](std::int64_t values) { return values * value % word == 0; };
@@ -63,6 +59,10 @@ at::Tensor part(const at::Tensor& x, std::int64_t dim, std::int64_t begin, std::
   c10::SmallVector<std::int64_t, 6> sizes(x.sizes().begin(), x.sizes().end());
   sizes[static_cast<std::size_t>(dim)] = count;
   return strided(x, sizes, x.strides(), begin * x.stride(dim));
+}
+
+bool heads_adjacent(const at::Tensor& x) {
+  return x.stride(-1) == 1 && (x.stride(-2) == x.size(-1) || x.size(-2) == 1);
 }
 
 void widen(std::span<at::Tensor> tensors) {

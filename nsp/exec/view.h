@@ -21,6 +21,9 @@ at::Tensor strided(const at::Tensor& x,
 // Entries [begin, begin + count) of one dimension.
 at::Tensor part(const at::Tensor& x, std::int64_t dim, std::int64_t begin, std::int64_t count);
 
+// Whether the heads of each row lie side by side: tensors (..., heads, D).
+bool heads_adjacent(const at::Tensor& x);
+
 // Replaces tensors (..., heads, D), equal in type and D, by views (..., heads x words): their
 // values in the widest words that fit all of them, up to 16 bytes, so that copies run at the width
 // of memory. Leaves them as they are where one of them has its heads apart.

@@ -65,25 +65,22 @@ Node Assignment::node(Id id) const {
   return {.first_rank = static_cast<std::int32_t>(index(id) << l), .degree = std::int32_t{1} << l};
 }
 
-void Assignment::place(std::size_t sequence, Id node) {
-  record(node, sequence, false);
+// A member without what follows from it: the node's longest and seconds, the ranks.
+void Assignment::attach(std::size_t sequence, Id node) {
   Cell& cell = cells_[node];
   const NodeShare& cost = costs_.at(sequence, cell.way);
   cell.work += cost.work;
   cell.traffic += cost.traffic;
   cell.streamed += cost.streamed;
   totals_.traffic += (cost.traffic.sum() + cost.streamed.sum()) << level(node);
-  cell.longest = std::min(cell.longest, static_cast<std::uint32_t>(sequence));
   std::vector<std::uint32_t>& members = members_[node];
   place_[sequence] = static_cast<std::uint32_t>(members.size());
   members.push_back(static_cast<std::uint32_t>(sequence));
   node_of_[sequence] = node;
-  renew(node, sequence, 1);
 }
 
-void Assignment::remove(std::size_t sequence) {
+void Assignment::detach(std::size_t sequence) {
   const Id node = node_of_[sequence];
-  record(node, sequence, true);
   Cell& cell = cells_[node];
   const NodeShare& cost = costs_.at(sequence, cell.way);
   cell.work = cell.work - cost.work;
@@ -96,9 +93,26 @@ void Assignment::remove(std::size_t sequence) {
   place_[last] = place_[sequence];
   members.pop_back();
   node_of_[sequence] = kNone;
-  if (cell.longest == sequence) {
-    const auto next = std::ranges::min_element(members);
-    cell.longest = next == members.end() ? UINT32_MAX : *next;
+}
+
+std::uint32_t Assignment::longest_of(Id node) const {
+  const auto first = std::ranges::min_element(members_[node]);
+  return first == members_[node].end() ? UINT32_MAX : *first;
+}
+
+void Assignment::place(std::size_t sequence, Id node) {
+  record(node, sequence, false);
+  attach(sequence, node);
+  cells_[node].longest = std::min(cells_[node].longest, static_cast<std::uint32_t>(sequence));
+  renew(node, sequence, 1);
+}
+
+void Assignment::remove(std::size_t sequence) {
+  const Id node = node_of_[sequence];
+  record(node, sequence, true);
+  detach(sequence);
+  if (cells_[node].longest == sequence) {
+    cells_[node].longest = longest_of(node);
   }
   renew(node, sequence, -1);
 }
@@ -106,38 +120,6 @@ void Assignment::remove(std::size_t sequence) {
 void Assignment::move(std::size_t sequence, Id node) {
   remove(sequence);
   place(sequence, node);
-}
-
-void Assignment::assign(const std::vector<Id>& nodes) {
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (node_of_[i] == nodes[i]) {
-      continue;
-    }
-    if (node_of_[i] != kNone) {
-      remove(i);
-    }
-    if (nodes[i] != kNone) {
-      place(i, nodes[i]);
-    }
-  }
-}
-
-void Assignment::assign(const std::vector<Node>& nodes) {
-  std::vector<Id> ids;
-  ids.reserve(nodes.size());
-  for (const Node& node : nodes) {
-    ids.push_back(id(node));
-  }
-  assign(ids);
-}
-
-void Assignment::assign(const std::vector<Placement>& placements) {
-  std::vector<Id> ids;
-  ids.reserve(placements.size());
-  for (const Placement& placement : placements) {
-    ids.push_back(id(placement.node.first_rank, way_of(placement)));
-  }
-  assign(ids);
 }
 
 void Assignment::begin() {
@@ -222,9 +204,9 @@ std::int64_t Assignment::slice(const Sequence& sequence,
          ((i * sequence.tokens + offset) >> way.level);
 }
 
-void Assignment::renew(Id node, std::size_t sequence, std::int64_t sign) {
+// The node's seconds from its sums; what they change by.
+Passes Assignment::renew_own(Id node) {
   Cell& cell = cells_[node];
-  const TableWay& way = costs_.ways()[cell.way];
   const Passes before = cell.own;
   cell.own = members_[node].empty() ? Passes{}
                                     : costs_.node(cell.way,
@@ -233,12 +215,18 @@ void Assignment::renew(Id node, std::size_t sequence, std::int64_t sign) {
                                                   cell.traffic,
                                                   cell.streamed);
   const Passes change = cell.own - before;
+  const std::size_t l = level(node);
+  totals_.area += {.forward = change.forward << l, .backward = change.backward << l};
+  return change;
+}
+
+void Assignment::renew(Id node, std::size_t sequence, std::int64_t sign) {
+  const TableWay& way = costs_.ways()[cells_[node].way];
+  const Passes change = renew_own(node);
   const Sequence& s = problem_.sequences[sequence];
   const std::size_t first = index(node) << way.level;
   const Span span = touched(first, static_cast<std::size_t>(way.way.degree));
   record(span);
-  totals_.area +=
-      {.forward = change.forward << way.level, .backward = change.backward << way.level};
   const bool alone = problem_.model->ep() == 1;
   for (std::int32_t i = 0; i < way.way.degree; ++i) {
     Rank& rank = ranks_[first + static_cast<std::size_t>(i)];

@@ -29,7 +29,7 @@ class Assignment {
   void place(std::size_t sequence, Id node);
   void remove(std::size_t sequence);
   void move(std::size_t sequence, Id node);
-  // Makes it equal to these nodes, one a sequence.
+  // Makes it equal to these nodes, one a sequence; not between begin() and undo().
   void assign(const std::vector<Id>& nodes);
   void assign(const std::vector<Node>& nodes);  // local and ulysses
   void assign(const std::vector<Placement>& placements);
@@ -115,7 +115,14 @@ class Assignment {
     std::size_t end = 0;
   };
 
+  void attach(std::size_t sequence, Id node);
+  void detach(std::size_t sequence);
+  std::uint32_t longest_of(Id node) const;
+  Passes renew_own(Id node);
   void renew(Id node, std::size_t sequence, std::int64_t sign);
+  void slide_tokens(std::size_t sequence, Id node, std::int64_t sign);
+  void settle_nodes(const std::vector<bool>& changed);
+  void settle_ranks();
   Span touched(std::size_t first, std::size_t degree) const;
   void record(Id node, std::size_t sequence, bool left);
   void record(const Span& span);

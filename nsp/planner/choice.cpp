@@ -70,6 +70,15 @@ std::string joined(const std::vector<std::int32_t>& degrees) {
       "planner", "'" + name + "'", "must be one of " + joined(planner_names()) + " (K: a degree)");
 }
 
+// `name` may have a degree behind it.
+const Named& find_planner(const std::string& name) {
+  const auto named = std::ranges::find(kPlanners, name.substr(0, name.find(':')), &Named::name);
+  if (named == std::end(kPlanners)) {
+    unknown_planner(name);
+  }
+  return *named;
+}
+
 // Why a degree has no way.
 std::string why_none(const ModelShape& shape,
                      std::int32_t ranks_per_host,
@@ -109,6 +118,13 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
+std::vector<std::string> backends_used(const std::vector<std::string>& planners) {
+  const bool usp = std::ranges::any_of(
+      planners, [](const std::string& planner) { return find_planner(planner).usp; });
+  return usp ? std::vector<std::string>{"ulysses", "usp-ring"}
+             : std::vector<std::string>{"ulysses"};
+}
+
 std::vector<Backend> parse_backends(const PlanRequest& request) {
   if (request.backends.empty()) {
     bad_input("backends", "none", "must be some of " + joined(backend_names()));
@@ -140,21 +156,20 @@ std::vector<Backend> backends_of(const PlanRequest& request, const Choice& choic
 
 Choice parse_planner(const PlanRequest& request) {
   const std::string& name = request.planner;
-  const std::string base = name.substr(0, name.find(':'));
-  const auto named = std::ranges::find(kPlanners, base, &Named::name);
-  const bool given = base.size() < name.size();
-  if (named == std::end(kPlanners) || (given && named->kind != PlannerKind::kStatic)) {
+  const Named& named = find_planner(name);
+  const bool given = named.name.size() < name.size();
+  if (given && named.kind != PlannerKind::kStatic) {
     unknown_planner(name);
   }
-  if (named->kind == PlannerKind::kFlexSp) {
+  if (named.kind == PlannerKind::kFlexSp) {
     require_milp();
   }
-  Choice choice{.kind = named->kind, .balance = named->balance, .usp = named->usp};
+  Choice choice{.kind = named.kind, .balance = named.balance, .usp = named.usp};
   if (!given) {
     return choice;
   }
   const char* const end = name.data() + name.size();
-  const auto parsed = std::from_chars(name.data() + base.size() + 1, end, choice.degree);
+  const auto parsed = std::from_chars(name.data() + named.name.size() + 1, end, choice.degree);
   if (parsed.ec != std::errc{} || parsed.ptr != end) {
     unknown_planner(name);
   }

@@ -4,8 +4,11 @@
 
 namespace nsp {
 
-CostTable::CostTable(const Problem& problem) : problem_(problem) {
-  for (const Way& way : problem.model->allowed_ways(problem.sp_max, problem.backends)) {
+CostTable::CostTable(const Problem& problem)
+    : CostTable(problem, problem.model->allowed_ways(problem.sp_max, problem.backends)) {}
+
+CostTable::CostTable(const Problem& problem, const std::vector<Way>& ways) : problem_(problem) {
+  for (const Way& way : ways) {
     const auto level = std::countr_zero(static_cast<unsigned>(way.degree));
     const WayFixed fixed = problem.model->way_fixed(way);
     Passes exchanges = fixed.prologue;

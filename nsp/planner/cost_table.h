@@ -40,9 +40,11 @@ struct WayRange {
 class CostTable {
  public:
   explicit CostTable(const Problem& problem);
+  // Of these ways alone, by degree.
+  CostTable(const Problem& problem, const std::vector<Way>& ways);
 
   const Problem& problem() const { return problem_; }
-  // By degree, then backend; the first is local.
+  // By degree, then backend; the first of all that a problem allows is local.
   const std::vector<TableWay>& ways() const { return ways_; }
   // Degrees 1, 2, 4, ... 2^(levels - 1); the largest has a way.
   std::size_t levels() const { return by_level_.size(); }

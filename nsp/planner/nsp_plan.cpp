@@ -116,6 +116,13 @@ Rounds by_ulysses(const Problem& batch,
   return finalists.choose();
 }
 
+// Also where others are allowed and have no way: usp inside one host.
+bool only_ulysses(const Problem& batch) {
+  constexpr Backend kOne[] = {Backend::kUlysses};
+  return batch.model->allowed_ways(batch.sp_max, batch.backends) ==
+         batch.model->allowed_ways(batch.sp_max, kOne);
+}
+
 // What a request for fewer ways would search: without gather and ring, if something is left; then
 // ulysses alone. Its plan is a start and a rival, so more ways are never worse.
 std::vector<Backend> narrower(const std::vector<Backend>& backends) {
@@ -141,13 +148,11 @@ std::optional<Problem> with_backends(const Problem& batch, std::vector<Backend> 
   return problem;
 }
 
-}  // namespace
-
-std::vector<Solution> nsp_plan(const Problem& batch,
-                               const PlanRequest& request,
-                               const ModelShape& shape,
-                               std::int64_t bound) {
-  if (batch.backends == std::vector{Backend::kUlysses}) {
+Rounds search(const Problem& batch,
+              const PlanRequest& request,
+              const ModelShape& shape,
+              std::int64_t bound) {
+  if (only_ulysses(batch)) {
     return by_ulysses(batch, request, shape, bound);
   }
   const NspEffort effort = effort_for(batch, request.effort);
@@ -156,7 +161,7 @@ std::vector<Solution> nsp_plan(const Problem& batch,
   const auto fewer = narrower(batch.backends);
   const auto small = fewer.empty() ? std::nullopt : with_backends(batch, fewer);
   if (small) {
-    Rounds rival = nsp_plan(*small, request, shape, lower_bound(*small));
+    Rounds rival = search(*small, request, shape, lower_bound(*small));
     if (rival.size() == 1) {
       starts.push_back(rival.front().placements);
     }
@@ -172,6 +177,26 @@ std::vector<Solution> nsp_plan(const Problem& batch,
   offer_own_rounds(batch, effort, bound, starts, finalists);
   try_more_rounds(batch, effort, bound, finalists);
   return finalists.choose();
+}
+
+}  // namespace
+
+// More work finds lower loads, which are not always faster steps: `default` has a say in
+// `thorough`.
+Rounds nsp_plan(const Problem& batch,
+                const PlanRequest& request,
+                const ModelShape& shape,
+                std::int64_t bound) {
+  Rounds found = search(batch, request, shape, bound);
+  if (request.effort != "thorough") {
+    return found;
+  }
+  PlanRequest less = request;
+  less.effort = "default";
+  Finalists both(batch, shape, 2);
+  both.offer(std::move(found));
+  both.offer(search(batch, less, shape, bound));
+  return both.choose();
 }
 
 }  // namespace nsp

@@ -51,6 +51,9 @@ struct PlanResult {
 
 // The names that PlanRequest::planner accepts.
 std::vector<std::string> planner_names();
+// Names of what these planners may use between them; nsp has what a request says and adds nothing.
+// Ulysses is always among it. Throws BadInput for another name; a degree behind it is not read.
+std::vector<std::string> backends_used(const std::vector<std::string>& planners);
 // ulysses, gather, ring, usp-ring, usp-gather, usp (both), all.
 std::vector<std::string> backend_names();
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from nsp._native import core
+from nsp.sizes import parse_bytes
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,8 @@ def plan(
     planner: str = "nsp",
     effort: str = "default",
     over_length: str = "error",
-    byte_budget: int = 0,
-    host_budget: int = 0,
+    byte_budget: int | str = 0,
+    host_budget: int | str = 0,
     mark_order: str = "auto",
     backends: Sequence[str] = ("ulysses",),
     ep: int = 1,
@@ -141,33 +142,37 @@ def plan(
     token_budget: most tokens a rank holds in a round; 0: 1.2 x all tokens / world, rounded up. A larger
     batch takes several rounds, planned together: give a whole window of gradient accumulation as one.
     over_length: error, skip or truncate.
-    byte_budget: most bytes of attention output that a rank saves of a layer, so that it need not be
-    recomputed; mark_order, of what is saved: seconds-per-byte; tree, from the root down; auto, the better by
-    simulated step. host_budget: most bytes of the rest that a rank keeps in memory of its host, where the
-    profile says that copies hide behind computation.
+    byte_budget: most attention output that a rank saves of a layer, so that it need not be recomputed: bytes,
+    or text such as '256MiB'; mark_order, of what is saved: seconds-per-byte; tree, from the root down; auto,
+    the better by simulated step. host_budget: most of the rest that a rank keeps in memory of its host, where
+    the profile says that copies hide behind computation.
     backends: what planner nsp may use beside local: ulysses, gather, ring, usp-ring, usp-gather, usp, all.
     Sliding windows run on local and ulysses alone.
     ep: ranks of an expert-parallel group; the predicted seconds count the wait at its exchange.
     No fit is an answer: `feasible` is False and `why` holds the sentence. ValueError: a bad argument.
     """
+    words = {
+        "model": model,
+        "profile": profile,
+        "planner": planner,
+        "effort": effort,
+        "over_length": over_length,
+        "mark_order": mark_order,
+    }
+    for name, word in words.items():
+        if not isinstance(word, str):
+            raise ValueError(f"{name}: {word!r} is not text")
     if isinstance(backends, str):
         raise ValueError(f"backends: {backends!r} is text, not a list of names; give [{backends!r}]")
+    ranks = {"world": world, "sp_max": sp_max, "ranks_per_host": ranks_per_host or world, "ep": ep}
     data, why = core().plan(
         [_tokens(index, length) for index, length in enumerate(lengths)],
-        world=world,
-        sp_max=sp_max,
-        ranks_per_host=ranks_per_host or world,
-        token_budget=token_budget,
-        planner=planner,
-        effort=effort,
-        model=model,
-        profile=profile,
-        over_length=over_length,
-        byte_budget=byte_budget,
-        host_budget=host_budget,
-        mark_order=mark_order,
+        **{name: _whole(name, number, 2**30) for name, number in ranks.items()},
+        token_budget=_whole("token_budget", token_budget),
+        byte_budget=_bytes("byte_budget", byte_budget),
+        host_budget=_bytes("host_budget", host_budget),
+        **words,
         backends=list(backends),
-        ep=ep,
     )
     return Plan.from_json(data, why)
 
@@ -179,11 +184,19 @@ def fitting(step: int, made: Plan) -> Plan:
     return made
 
 
-def _tokens(index: int, length: Any) -> int:
+def _whole(name: str, number: Any, most: int = 2**62) -> int:
     try:
-        tokens = operator.index(length)
+        whole = operator.index(number)
     except TypeError:
-        raise ValueError(f"lengths[{index}]: {length!r} is not an integer; give tokens from 1") from None
-    if abs(tokens) >> 62:
-        raise ValueError(f"lengths[{index}]: {tokens} is no length of a sequence; give tokens from 1")
-    return tokens
+        raise ValueError(f"{name}: {number!r} is not an integer") from None
+    if abs(whole) > most:
+        raise ValueError(f"{name}: {whole} is too large; give at most {most}")
+    return whole
+
+
+def _bytes(name: str, size: int | str) -> int:
+    return parse_bytes(name, size) if isinstance(size, str) else _whole(name, size)
+
+
+def _tokens(index: int, length: Any) -> int:
+    return _whole(f"lengths[{index}]", length)

@@ -34,6 +34,13 @@ TEST(CompareCommand, JsonHoldsEveryBatch) {
   EXPECT_GT(json["planners"][0]["over_static"].get<double>(), 0);
 }
 
+TEST(CompareCommand, NspHasTheBackendsOfItsRivals) {
+  expect_contains(compare({}).out, "nsp with backends ulysses, usp-ring\n");
+  expect_contains(compare({"--planners", "nsp,static-usp:2"}).out, "ulysses, usp-ring\n");
+  expect_contains(compare({"--planners", "nsp,static"}).out, "nsp with backends ulysses\n");
+  expect_contains(compare({"--backends", "ring"}).out, "nsp with backends ring\n");
+}
+
 TEST(CompareCommand, APlannerThatRefusesAloneIsAFootnote) {
   const Outcome outcome = compare({"--planners", "nsp,static:3"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -61,15 +68,21 @@ TEST(CompareCommand, BadInputIsOneSentence) {
                    "does not fill one batch");
 }
 
-// By hand: nsp loses batch 1 by a tenth, static has no plan for batch 2, which no mean then counts.
+// By hand: nsp loses batch 1 by a tenth, where static's backends have the lower bound; static has
+// no plan for batch 2, which no mean then counts.
 TEST(Comparison, CountsWinsAndLosses) {
   const std::vector<PlannerRow> rows = {
       {.planner = "nsp",
-       .batches = {PlannedBatch{.step_seconds = 1.0, .gap = 0.02, .planning_ms = 5, .rounds = 1},
-                   PlannedBatch{.step_seconds = 1.1, .gap = 0.04, .planning_ms = 7, .rounds = 1},
-                   PlannedBatch{.step_seconds = 9.0}}},
+       .batches =
+           {PlannedBatch{
+                .step_seconds = 1.0, .load_seconds = 1.02, .bound_seconds = 1, .planning_ms = 5},
+            PlannedBatch{
+                .step_seconds = 1.1, .load_seconds = 2.08, .bound_seconds = 3, .planning_ms = 7},
+            PlannedBatch{.step_seconds = 9.0}}},
       {.planner = "static",
-       .batches = {PlannedBatch{.step_seconds = 2.0}, PlannedBatch{.step_seconds = 1.0}, {}},
+       .batches = {PlannedBatch{.step_seconds = 2.0},
+                   PlannedBatch{.step_seconds = 1.0, .load_seconds = 2.5, .bound_seconds = 2},
+                   {}},
        .why_none = "too long"}};
   const std::string table = comparison_table(rows);
   for (const char* part : {"1.0500     1.429x    3.00%",

@@ -49,7 +49,7 @@ TEST(PlanCommand, PlansEachShippedTrace) {
                                   path});
     ASSERT_EQ(planned.code, 0) << planned.err;
     for (const std::string part :
-         {"round", "degree", "load", "bound", "gap", "idle", "planned in"}) {
+         {"round", "degree", "load", "bound", "gap", "idle", "planned in", "GiB, "}) {
       expect_contains(planned.out, part);
     }
     EXPECT_EQ(call({"check", path}).code, 0);

@@ -2,7 +2,8 @@
 
     torchrun --nproc-per-node N marks_ranks.py OUT.json
 
-The kernel is flash, whose backward is deterministic when torch is asked for that.
+The kernel is flash, whose backward is deterministic when torch is asked for that. Marks move rows, so inputs
+and results are compared by sequence, not by row.
 """
 
 import json
@@ -44,12 +45,23 @@ def marked(plan: bytes, choose: Callable[[int, int], str]) -> bytes:
     return result
 
 
+def own_rows(plan: bytes, rank: int) -> torch.Tensor:
+    """Where the rank's rows lie when the round's sequences stand one behind the other; int64 [tokens]."""
+    begins, total = {}, 0
+    for placement in sorted(json.loads(plan)["rounds"][0]["placements"], key=lambda p: p["sequence"]):
+        begins[placement["sequence"]], total = total, total + placement["tokens"]
+    rows = [begins[s] + torch.arange(begin, end) for s, begin, end in core().rank_row(plan, 0, rank)]
+    return torch.cat([torch.empty(0, dtype=torch.int64), *rows]).cuda()
+
+
 def run(made: nsp.Context, plan: bytes, seed: int, heads: int, kv_heads: int) -> tuple[list[Any], int, int]:
-    """out, dq, dk, dv; forward launches of backward's second pass; stash bytes after the first pass, on the
-    device and on the host.
+    """out, dq, dk, dv of all ranks by sequence; forward launches of backward's second pass; stash bytes after
+    the first pass, on the device and on the host.
     """
     schedule = made.schedule(plan)
-    q, k, v, dout = inputs(schedule.tokens(0), heads, kv_heads, seed)
+    total = sum(p["tokens"] for p in json.loads(plan)["rounds"][0]["placements"])
+    everything, own = inputs(total, heads, kv_heads, seed), own_rows(plan, made.rank)
+    q, k, v, dout = (tensor.detach()[own].requires_grad_() for tensor in everything)
 
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         return torch.ops.nsp.attention(q, k, v, schedule.handle, 0, SCALE, 0)
@@ -61,7 +73,11 @@ def run(made: nsp.Context, plan: bytes, seed: int, heads: int, kv_heads: int) ->
     gradients = torch.autograd.grad(out, (q, k, v), dout)
     counters = made.world.counters()
     assert counters["stash_bytes"] == counters["offloaded_bytes"] == 0, counters
-    return [out.detach(), *gradients], counters["forward_launches"], held
+    results = [torch.zeros_like(tensor) for tensor in (everything[3], *everything[:3])]
+    for result, part in zip(results, (out.detach(), *gradients), strict=True):
+        result[own] = part
+        dist.all_reduce(result)
+    return results, counters["forward_launches"], held
 
 
 def layers_step(made: nsp.Context, schedule: Any, tensors: list[torch.Tensor]) -> dict[str, Any]:

@@ -45,6 +45,43 @@ TEST(Assignment, FollowsEveryMoveToTheNanosecond) {
   }
 }
 
+TEST(Assignment, AssigningAtOnceEqualsOneMoveAfterTheOther) {
+  const CostModel models[] = {tiny_model(), large_model(), CostModel(kLarge, kGpu, 8, 2)};
+  Random random(22);
+  for (int i = 0; i < 60; ++i) {
+    const std::int32_t sp_max = 1 << pick(random, 0, 3);
+    const std::int32_t world = 2 * sp_max * static_cast<std::int32_t>(pick(random, 1, 3));
+    const auto lengths = random_lengths(random, pick(random, 1, 40), 15);
+    const Problem problem =
+        problem_of(models[i % 3], world, sp_max, pick(random, 10, 20000), lengths);
+    const std::vector<Node> nodes = all_nodes(problem);
+    CostTable costs(problem);
+    Assignment at_once(costs);
+    Assignment by_moves(costs);
+    for (int step = 0; step < 6; ++step) {
+      std::vector<Assignment::Id> wanted;
+      for (std::size_t s = 0; s < lengths.size(); ++s) {
+        const bool left_out = random.below(8) == 0;
+        const Node& node = nodes[random.below(nodes.size())];
+        wanted.push_back(left_out ? Assignment::kNone : at_once.id(node));
+      }
+      at_once.assign(wanted);
+      for (std::size_t s = 0; s < lengths.size(); ++s) {
+        if (by_moves.nodes()[s] != Assignment::kNone) {
+          by_moves.remove(s);
+        }
+        if (wanted[s] != Assignment::kNone) {
+          by_moves.place(s, wanted[s]);
+        }
+      }
+      ASSERT_EQ(quality(at_once), quality(by_moves)) << "case " << i;
+      ASSERT_EQ(at_once.area(), by_moves.area()) << "case " << i;
+      ASSERT_EQ(at_once.energy(), by_moves.energy()) << "case " << i;
+      ASSERT_EQ(at_once.nodes(), by_moves.nodes()) << "case " << i;
+    }
+  }
+}
+
 TEST(Assignment, RemovingEverythingLeavesTheFixedPart) {
   const CostModel model = large_model();
   const Problem problem = problem_of(model, 4, 4, 1000, {900, 800, 3});

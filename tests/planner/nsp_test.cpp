@@ -11,6 +11,7 @@
 #include "nsp/planner/local_search.h"
 #include "nsp/planner/planner.h"
 #include "nsp/planner/skeleton.h"
+#include "nsp/sim/simulate.h"
 
 namespace nsp {
 namespace {
@@ -104,6 +105,19 @@ TEST(Nsp, EveryEffortPlansEdgeCases) {
       EXPECT_TRUE(found.feasible) << effort;
       EXPECT_EQ(find_violations(found), std::vector<std::string>{}) << effort;
     }
+  }
+}
+
+TEST(Nsp, MoreEffortIsNeverASlowerStep) {
+  Random random(5);
+  for (int i = 0; i < 8; ++i) {
+    PlanRequest request{
+        .lengths = random_lengths(random, 150, 14), .world = 16, .ranks_per_host = 4, .sp_max = 8};
+    const auto step = [&](const char* effort) {
+      request.effort = effort;
+      return simulate(plan(request, kLarge, kGpu).plan, kLarge, kGpu).step;
+    };
+    EXPECT_LE(step("thorough"), step("default")) << "case " << i;
   }
 }
 

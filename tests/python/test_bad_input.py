@@ -150,6 +150,30 @@ def test_lengths_that_are_no_integers(length: Any) -> None:
         nsp.plan([4, length], world=2, sp_max=2, model="tiny", profile="cpu-gloo")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"world": "8"}, "world: '8' is not an integer"),
+        ({"world": 2**40}, "world: 1099511627776 is too large"),
+        ({"token_budget": 2**70}, "token_budget: 1180591620717411303424 is too large"),
+        ({"byte_budget": 1.5}, "byte_budget: 1.5 is not an integer"),
+        ({"byte_budget": "much"}, "byte_budget: 'much' is not a size"),
+        ({"effort": None}, "effort: None is not text"),
+        ({"lengths": [2**70]}, r"lengths\[0\]: 1180591620717411303424 is too large"),
+    ],
+)
+def test_arguments_of_a_plan(arguments: dict[str, Any], words: str) -> None:
+    known = {"lengths": [4], "world": 2, "sp_max": 2, "model": "tiny", "profile": "cpu-gloo"}
+    with pytest.raises(ValueError, match=words):
+        nsp.plan(**(known | arguments))
+
+
+def test_a_budget_of_bytes_as_text() -> None:
+    known: dict[str, Any] = {"world": 2, "sp_max": 2, "model": "tiny", "profile": "cpu-gloo"}
+    found = [nsp.plan([900, 5], byte_budget=size, **known).hash for size in (1 << 20, "1MiB", 0)]
+    assert found[0] == found[1] != found[2]
+
+
 def test_a_closed_context(context: nsp.Context) -> None:
     closed = nsp.init(None, config(), sp_max=1, self_check=False)
     steps = nsp.PlannedSteps(Samples([5, 6]), closed, 64)

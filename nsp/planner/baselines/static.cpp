@@ -22,13 +22,12 @@ std::optional<Way> static_way(const Problem& problem, std::int32_t degree) {
 }
 
 Solution static_degree(const Problem& problem, std::int32_t degree, Balance balance) {
-  CostTable costs(problem);
   const std::optional<Way> how = static_way(problem, degree);
   if (!how) {
     return {};
   }
-  const auto way = static_cast<std::size_t>(std::ranges::find(costs.ways(), *how, &TableWay::way) -
-                                            costs.ways().begin());
+  constexpr std::size_t kOnly = 0;
+  CostTable costs(problem, {*how});
   const std::int32_t groups = problem.world / degree;
   LeafQueue queue(SearchState(groups, 1), groups);
   std::vector<Placement> placements;
@@ -38,8 +37,8 @@ Solution static_degree(const Problem& problem, std::int32_t degree, Balance bala
     const std::int64_t slice = (sequence.tokens + degree - 1) / degree;
     const bool opens = i < static_cast<std::size_t>(groups);  // empty groups are the least loaded
     const std::int64_t cost = balance == Balance::kTokens ? slice
-                              : opens                     ? costs.opening_share(i, way)
-                                                          : costs.share(i, way);
+                              : opens                     ? costs.opening_share(i, kOnly)
+                                                          : costs.share(i, kOnly);
     const std::int32_t group = queue.place(slice, cost, problem.token_budget);
     placements.push_back(place(sequence.index, sequence.tokens, group * degree, *how));
   }
