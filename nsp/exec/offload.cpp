@@ -90,7 +90,7 @@ void OffloadedRows::fetch() {
 }
 
 void OffloadedRows::leave() {
-  if (copied_) {
+  if (copied_ && home_) {
     copied_->block(*home_);
     copied_.reset();
   }

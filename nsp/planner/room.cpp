@@ -27,7 +27,8 @@ std::vector<std::int64_t> hidden_bytes(const Round& round,
   for (const Placement& placement : round.placements) {
     const SequenceCost cost = model.sequence(placement.tokens, way_of(placement));
     for (std::int32_t i = 0; i < placement.node.degree; ++i) {
-      const auto rank = static_cast<std::size_t>(placement.node.first_rank + i);
+      const std::int32_t member = placement.node.first_rank + i;
+      const auto rank = static_cast<std::size_t>(member);
       tokens[rank] += tokens_of(placement, i);
       attention[rank] += cost.compute.forward;
     }

@@ -214,12 +214,12 @@ TEST(Marks, WhatDoesNotFitIsOffloadedAsFarAsTheLinkHidesIt) {
                         .token_bytes = kSimple,
                         .host_budget = host_budget,
                         .output_bytes = output_token_bytes(simple_model())};
-    std::string found;
-    for (const Placement& placement :
-         marked(plan, CostModel(simple_model(), profile, 2), rule).rounds[0].placements) {
-      found += name(placement.mark)[0];
+    const Plan found = marked(plan, CostModel(simple_model(), profile, 2), rule);
+    std::string letters;
+    for (const Placement& placement : found.rounds[0].placements) {
+      letters += name(placement.mark)[0];
     }
-    return found;
+    return letters;
   };
   constexpr std::int64_t kEndless = INT64_MAX;
   EXPECT_EQ(marks(50e6, 0, kEndless), "orr");
