@@ -85,7 +85,7 @@ std::string why_none(const ModelShape& shape,
                      std::int32_t degree,
                      const std::vector<Backend>& backends) {
   const bool ulysses = std::ranges::count(backends, Backend::kUlysses) > 0;
-  if (!ulysses && degree <= ranks_per_host) {
+  if (!ulysses && inside_host(degree, ranks_per_host)) {
     return "is not more than the " + std::to_string(ranks_per_host) +
            " ranks of a host, and usp spans hosts: add another backend for smaller degrees";
   }
