@@ -43,6 +43,9 @@ TEST(CheckCommand, HandMadeFaultsExitWithOneAndTheReason) {
   json = example();
   json["hash"] = "0123";
   expect_violation(json, "hash 0123: the content has");
+  json = example();
+  json["ranks_per_host"] = 3;
+  expect_violation(json, "ranks_per_host 3: must divide the world of 4 ranks");
 }
 
 TEST(CheckCommand, UnknownFieldsAndBrokenJsonAreBadInput) {
