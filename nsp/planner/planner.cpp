@@ -157,6 +157,7 @@ PlanResult plan(const PlanRequest& request, const ModelShape& shape, const Profi
   check(shape);
   check(profile);
   check(request, shape, ranks_per_host(request, profile));
+  check_world(profile, request.world);
   check_host(request, profile);
   PlanResult result = plan_checked(request, parse_planner(request), shape, profile);
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
