@@ -62,6 +62,10 @@ std::vector<std::string> backends_used(const std::vector<std::string>& planners)
 // ulysses, gather, ring, usp-ring, usp-gather, usp (both), all.
 std::vector<std::string> backend_names();
 
+// Throws BadInput for a planner or a backend of no such name; whether they can do what the rest of
+// the request says is `plan`'s to see.
+void check_names(const PlanRequest& request);
+
 // Deterministic: same inputs, same plan, whatever machine, thread or time; only planning_ms
 // differs. Throws BadInput for a request that no batch could satisfy (tree, heads, lengths, names).
 // Safe to call from several threads.
