@@ -93,6 +93,11 @@ TEST(ExplainCommand, SaysWhatIsSavedAtEachLevel) {
   expect_bad_input({"explain", path, "--model", "tiny", "--profile", "a100"}, "not the plan's");
 }
 
+TEST(ExplainCommand, AProfileIsForAModel) {
+  expect_bad_input({"explain", plan_file(example()), "--profile", "nofile"},
+                   "--profile requires --model");
+}
+
 TEST(ExplainCommand, RefusesAnUnsoundPlan) {
   Json json = example();
   json["rounds"][0]["placements"][1]["first_rank"] = 1;
