@@ -1,6 +1,6 @@
 // The subcommands of `nsp` as functions on plain options. Each returns the exit code: 0 done, 1 no
-// plan fits or a check failed. Bad input is thrown (BadInput); `cli.h` turns it into one sentence
-// and exit code 2.
+// plan fits or a check failed. Bad input and failures are thrown (BadInput, Error); `cli.h` turns
+// them into one sentence and exit code 2.
 #pragma once
 
 #include <cstdint>

@@ -218,6 +218,7 @@ Json settings_json(const CompareCommand& options) {
 
 int run_compare(const CompareCommand& options, Streams streams) {
   check_words(options);
+  check_writable("--json", options.json);
   const ModelShape shape = find_model(options.planning.model);
   const Course course{.shape = shape,
                       .profile = find_profile(shape, options.planning.profile),

@@ -59,6 +59,17 @@ TEST(CompareCommand, ATypoStopsItWhereverItStands) {
                    "--backends ring: is for planner nsp");
 }
 
+// A path need not be UTF-8.
+TEST(CompareCommand, JsonNamesAnyFile) {
+  const std::string path = temporary_path("\xff.txt");
+  write_file(path, kLengths);
+  Arguments arguments = compare_call({"--planners", "static", "--json", "-"});
+  arguments[2] = path;
+  const Outcome outcome = call(arguments);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expect_contains(parse_json(outcome.out, "output")["settings"]["lengths"], "\xEF\xBF\xBD.txt");
+}
+
 TEST(CompareCommand, NoPlanOfAnyPlannerIsAnAnswer) {
   const Outcome outcome = compare({"--planners", "nsp,static", "--token-budget", "10"});
   EXPECT_EQ(outcome.code, 1);
