@@ -44,10 +44,11 @@ void add_planning(CLI::App& command, PlanningOptions& options, const std::string
 }
 
 void add_marks(CLI::App& command, PlanOptions& options) {
-  command.add_flag("--checkpointing",
-                   options.checkpointing,
-                   "layers run again in backward: judge the plan by such a step (implied by budgets "
-                   "of bytes)");
+  command.add_flag(
+      "--checkpointing",
+      options.checkpointing,
+      "layers run again in backward: judge the plan by such a step (implied by budgets "
+      "of bytes)");
   command
       .add_option("--byte-budget",
                   options.byte_budget,
