@@ -17,11 +17,14 @@ bool equal_placements(const Rounds& a, const Rounds& b) {
 }  // namespace
 
 void Finalists::offer(Rounds rounds) {
-  if (rounds.empty()) {
+  offer(Plan{.rounds = std::move(rounds)});
+}
+
+void Finalists::offer(Plan plan) {
+  if (plan.rounds.empty()) {
     return;
   }
-  const bool fits = all_feasible(rounds);
-  Plan plan{.rounds = std::move(rounds), .load = 0};
+  const bool fits = all_feasible(plan.rounds);
   plan.load = total_load(plan.rounds);
   if (plans_.empty() || (fits && all_feasible(plans_.front().rounds))) {
     plans_.push_back(std::move(plan));
@@ -31,11 +34,11 @@ void Finalists::offer(Rounds rounds) {
   }
 }
 
-void Finalists::offer_rival(Rounds rounds) {
+void Finalists::offer_rival(Rounds rounds, bool played) {
   if (!rounds.empty() && all_feasible(rounds)) {
     limit(total_load(rounds));
   }
-  offer(std::move(rounds));
+  offer(Plan{.rounds = std::move(rounds), .played = played});
 }
 
 const Rounds* Finalists::least_load_plan() const {
@@ -64,20 +67,26 @@ void Finalists::play(Plan& plan) const {
   }
 }
 
-// A plan that breaks the budget is alone and above no limit.
+// The plans to simulate come first: the `most` of least load, then those that are always played.
+// A plan that breaks the budget is alone and above no limit. Of equal plans one is left, that which
+// is always played if there is one.
 const Rounds& Finalists::choose() {
   static const Rounds kNone;
   if (plans_.empty()) {
     return kNone;
   }
-  std::ranges::stable_sort(plans_, {}, &Plan::load);
+  std::ranges::stable_sort(
+      plans_, {}, [](const Plan& plan) { return std::pair(plan.load, !plan.played); });
   const auto again = std::ranges::unique(plans_, equal_placements, &Plan::rounds);
   plans_.erase(again.begin(), again.end());
-  std::size_t count = 1;
-  while (count < std::min(plans_.size(), most_) && plans_[count].load <= most_load_) {
-    ++count;
-  }
-  if (count == 1) {
+  const auto beyond = std::ranges::find_if(
+      plans_.begin() + 1, plans_.end(), [&](const Plan& plan) { return plan.load > most_load_; });
+  plans_.erase(beyond, plans_.end());
+  const auto least = static_cast<std::ptrdiff_t>(std::min(plans_.size(), most_));
+  const auto rest = std::stable_partition(
+      plans_.begin() + least, plans_.end(), [](const Plan& plan) { return plan.played; });
+  const auto count = static_cast<std::size_t>(rest - plans_.begin());
+  if (count == 1 || most_ == 1) {
     return plans_.front().rounds;
   }
   for (std::size_t i = 0; i < count; ++i) {

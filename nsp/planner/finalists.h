@@ -22,8 +22,8 @@ class Finalists {
   // A plan, a solution a round; an empty one is none. One that exceeds the token budget counts only
   // while there is no other.
   void offer(std::vector<Solution> rounds);
-  // And nothing of higher load may be taken any more.
-  void offer_rival(std::vector<Solution> rounds);
+  // And nothing of higher load may be taken any more. `played`: its step is, beside the `most`.
+  void offer_rival(std::vector<Solution> rounds, bool played = false);
   void limit(std::int64_t load) { most_load_ = std::min(most_load_, load); }
 
   // The plan of least load, of equals the first; nullptr while there is none.
@@ -38,8 +38,10 @@ class Finalists {
     std::vector<Solution> rounds;
     std::int64_t load = 0;
     std::int64_t step = 0;  // simulated; 0: not yet
+    bool played = false;    // even if it is not among the least loads
   };
 
+  void offer(Plan plan);
   void play(Plan& plan) const;
 
   const Problem& batch_;

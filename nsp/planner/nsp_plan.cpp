@@ -124,7 +124,7 @@ bool only_ulysses(const Problem& batch) {
 }
 
 // What a request for fewer ways would search: without gather and ring, if something is left; then
-// ulysses alone. Its plan is a start and a rival, so more ways are never worse.
+// ulysses alone. Its plan is a start, and a rival whose step is played: more ways are not worse.
 std::vector<Backend> narrower(const std::vector<Backend>& backends) {
   std::vector<Backend> fewer = backends;
   std::erase_if(fewer, [](Backend b) { return b == Backend::kGather || b == Backend::kRing; });
@@ -161,11 +161,11 @@ Rounds search(const Problem& batch,
   const auto fewer = narrower(batch.backends);
   const auto small = fewer.empty() ? std::nullopt : with_backends(batch, fewer);
   if (small) {
-    Rounds rival = search(*small, request, shape, lower_bound(*small));
+    Rounds rival = nsp_plan(*small, request, shape, lower_bound(*small));
     if (rival.size() == 1) {
       starts.push_back(rival.front().placements);
     }
-    finalists.offer_rival(std::move(rival));
+    finalists.offer_rival(std::move(rival), true);
   }
   Problem usp = batch;  // what static-usp may use
   std::erase_if(usp.backends, [](Backend backend) {

@@ -144,8 +144,10 @@ PlanResult plan_checked(const PlanRequest& request,
   if (!result.plan.feasible) {
     result.why_infeasible = over_budget(result.plan);
   }
-  result.plan.bound_seconds =
-      static_cast<double>(result.plan.feasible ? bound : bound_without_budget(batch)) / 1e9;
+  // Not above the load by a rounding of the two sums either.
+  const double load = result.plan.predicted.forward + result.plan.predicted.backward;
+  const std::int64_t proven = result.plan.feasible ? bound : bound_without_budget(batch);
+  result.plan.bound_seconds = std::min(static_cast<double>(proven) / 1e9, load);
   set_marks(result.plan, model, request, shape);
   return result;
 }

@@ -25,9 +25,11 @@ struct PlanRequest {
   // divisor of both, so that the same nodes cross hosts.
   std::int32_t ranks_per_host = 0;
   std::int32_t sp_max = 1;
-  std::int64_t token_budget = 0;   // tokens a rank a round; 0: ceil(1.2 x all tokens / world)
-  std::string planner = "nsp";     // planner_names()
-  std::string effort = "default";  // fast, default, thorough: work limits of searching planners
+  std::int64_t token_budget = 0;  // tokens a rank a round; 0: ceil(1.2 x all tokens / world)
+  std::string planner = "nsp";    // planner_names()
+  // fast, default, thorough: work limits of searching planners. A step of `thorough` is not
+  // simulated slower than that of `default`.
+  std::string effort = "default";
   OverLength over_length = OverLength::kError;
   // Backward runs each layer again: issue orders, and plans where nsp has several, are judged by
   // such a step. A budget of bytes implies it.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import operator
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -122,8 +123,8 @@ def plan(
     *,
     world: int = 1,
     sp_max: int = 1,
-    model: str = "qwen3-30b-a3b",
-    profile: str = "h200",
+    model: str | os.PathLike[str] = "qwen3-30b-a3b",
+    profile: str | os.PathLike[str] = "h200",
     ranks_per_host: int | None = None,
     token_budget: int = 0,
     planner: str = "nsp",
@@ -154,8 +155,8 @@ def plan(
     No fit is an answer: `feasible` is False and `why` holds the sentence. ValueError: a bad argument.
     """
     words = {
-        "model": model,
-        "profile": profile,
+        "model": os.fspath(model) if isinstance(model, os.PathLike) else model,
+        "profile": os.fspath(profile) if isinstance(profile, os.PathLike) else profile,
         "planner": planner,
         "effort": effort,
         "over_length": over_length,
@@ -166,6 +167,11 @@ def plan(
             raise ValueError(f"{name}: {word!r} is not text")
     if isinstance(backends, str):
         raise ValueError(f"backends: {backends!r} is text, not a list of names; give [{backends!r}]")
+    for name, listed in (("backends", backends), ("lengths", lengths)):
+        if not isinstance(listed, Iterable):
+            raise ValueError(f"{name}: {listed!r} is not a list")
+    if strange := [backend for backend in backends if not isinstance(backend, str)]:
+        raise ValueError(f"backends: {strange[0]!r} is not text")
     ranks = {"world": world, "sp_max": sp_max, "ranks_per_host": ranks_per_host or world, "ep": ep}
     data, why = core().plan(
         [_tokens(index, length) for index, length in enumerate(lengths)],
@@ -198,7 +204,13 @@ def _whole(name: str, number: Any, most: int = 2**62) -> int:
 
 
 def _bytes(name: str, size: int | str) -> int:
-    return parse_bytes(name, size) if isinstance(size, str) else _whole(name, size)
+    if not isinstance(size, str):
+        return _whole(name, size)
+    if not size.strip().lower().endswith("b"):
+        raise ValueError(
+            f"{name}: {size!r} is not a size; give bytes as an integer, or text such as '256MiB'"
+        )
+    return parse_bytes(name, size)
 
 
 def _tokens(index: int, length: Any) -> int:

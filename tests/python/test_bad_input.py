@@ -158,7 +158,11 @@ def test_lengths_that_are_no_integers(length: Any) -> None:
         ({"token_budget": 2**70}, "token_budget: 1180591620717411303424 is too large"),
         ({"byte_budget": 1.5}, "byte_budget: 1.5 is not an integer"),
         ({"byte_budget": "much"}, "byte_budget: 'much' is not a size"),
+        ({"byte_budget": "8"}, "byte_budget: '8' is not a size; give bytes"),
         ({"effort": None}, "effort: None is not text"),
+        ({"lengths": 5}, "lengths: 5 is not a list"),
+        ({"backends": None}, "backends: None is not a list"),
+        ({"backends": [b"ring"]}, "backends: b'ring' is not text"),
         ({"lengths": [2**70]}, r"lengths\[0\]: 1180591620717411303424 is too large"),
     ],
 )

@@ -36,14 +36,14 @@ py::tuple plan_bytes(std::vector<std::int64_t> lengths, const py::kwargs& settin
 }  // namespace
 
 void bind_planner(py::module_& module) {
-  module.def(
-      "plan",
-      &plan_bytes,
-      py::arg("lengths"),
-      "Plan one batch: (plan JSON, why nothing fits or ''). Releases the GIL. Settings: "
-      "world, sp_max, model, profile; ranks_per_host, token_budget, planner, effort, "
-      "over_length, checkpointing, byte_budget, host_budget, mark_order, backends, ep as in the command line. "
-      "ValueError for a bad request.");
+  module.def("plan",
+             &plan_bytes,
+             py::arg("lengths"),
+             "Plan one batch: (plan JSON, why nothing fits or ''). Releases the GIL. Settings: "
+             "world, sp_max, model, profile; ranks_per_host, token_budget, planner, effort, "
+             "over_length, checkpointing, byte_budget, host_budget, mark_order, backends, ep as in "
+             "the command line. "
+             "ValueError for a bad request.");
 }
 
 }  // namespace nsp
