@@ -180,9 +180,10 @@ std::vector<PlannerRow> run_planners(const CompareCommand& options,
 std::string settings_line(const CompareCommand& options, std::size_t batches) {
   const std::vector<std::string> backends = backends_of(options);
   return fmt::format(
-      "{} batches of {} tokens of {}, longest {}; {}, {}, {} ranks, sp_max {}, effort {}, "
+      "{} batch{} of {} tokens of {}, longest {}; {}, {}, {} ranks, sp_max {}, effort {}, "
       "checkpoint {}, ep {}{}{}\n\n",
       batches,
+      batches == 1 ? "" : "es",
       options.batch_tokens,
       options.planning.lengths,
       options.planning.max_length > 0 ? std::to_string(options.planning.max_length) : "any",
