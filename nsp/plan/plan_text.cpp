@@ -123,10 +123,10 @@ void append_leaf_first(const Plan& plan, std::string& out) {
     const auto leaves = std::ranges::count_if(
         round.placements, [](const Placement& placement) { return placement.node.degree == 1; });
     fmt::format_to(std::back_inserter(out),
-                   "round {}: {} of {}, on {}, run before the first level\n",
+                   "round {}: {} of {} leaf sequences, on {}, run before the first level\n",
                    r,
                    sum,
-                   counted(leaves, "leaf sequence"),
+                   leaves,
                    counted(ranks, "rank"));
   }
 }

@@ -133,7 +133,7 @@ TEST(Plan, RanksPerHostDivideTheWorld) {
 }
 
 TEST(Plan, AWorldBeyondTheClusterIsRefused) {
-  PlanRequest request{.lengths = {9}, .world = 2};
+  PlanRequest request{.lengths = {9, 9}, .world = 2};
   const Profile two = find_profile(kTiny, "two-h200");
   EXPECT_TRUE(plan(request, kTiny, two).plan.feasible);
   request.world = 64;
