@@ -12,8 +12,9 @@ namespace {
 
 class FullDisk : public std::streambuf {};  // takes no character
 
-std::string folder() {
+std::string empty_folder() {
   const std::string path = temporary_path("folder");
+  std::filesystem::remove_all(path);  // of the run before
   std::filesystem::create_directories(path);
   return path;
 }
@@ -29,7 +30,8 @@ TEST(Output, AStandardOutputThatTakesNothingIsAFailure) {
 }
 
 TEST(Output, APathIsTriedBeforeTheWorkAndLeftAlone) {
-  const std::string file = folder() + "/new.json";
+  const std::string path = empty_folder();
+  const std::string file = path + "/new.json";
   check_writable("--json", file);
   EXPECT_FALSE(std::filesystem::exists(file));
   write_file(file, "old");
@@ -38,14 +40,14 @@ TEST(Output, APathIsTriedBeforeTheWorkAndLeftAlone) {
   check_writable("--json", "");
   check_writable("--json", "-");
   check_writable("--json", "name_alone.json");
-  EXPECT_THROW(check_writable("--json", folder()), BadInput);
-  EXPECT_THROW(check_writable("--json", folder() + "/none/new.json"), BadInput);
+  EXPECT_THROW(check_writable("--json", path), BadInput);
+  EXPECT_THROW(check_writable("--json", path + "/none/new.json"), BadInput);
   EXPECT_THROW(check_writable("--json", file + "/new.json"), BadInput);
 }
 
 // The lengths are not even read.
 TEST(Output, EveryCommandThatWorksTriesItsPaths) {
-  const std::string path = folder();
+  const std::string path = empty_folder();
   for (const std::string command : {"plan", "compare"}) {
     Arguments arguments = tiny4(command, "", {"--batch-tokens", "9", "--json", path});
     expect_bad_input(arguments, "--json " + path + ": is a folder");
