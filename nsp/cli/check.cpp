@@ -16,8 +16,10 @@ int run_check(const FileOptions& options, Streams streams) {
     table += violation + "\n";
   }
   if (violations.empty()) {
-    table = "sound: " + std::to_string(plan.num_sequences) + " sequences, " +
-            std::to_string(plan.num_tokens) + " tokens, hash " + plan.hash + "\n";
+    table = "sound: " + std::to_string(plan.num_sequences) +
+            (plan.num_sequences == 1 ? " sequence, " : " sequences, ") +
+            std::to_string(plan.num_tokens) + (plan.num_tokens == 1 ? " token" : " tokens") +
+            ", hash " + plan.hash + "\n";
   }
   write_result(
       options.json, {{"sound", violations.empty()}, {"violations", violations}}, table, streams);

@@ -4,14 +4,12 @@
 #include <exception>
 #include <ostream>
 
-#include "nsp/base/error.h"
 #include "nsp/cli/declare.h"
 
 namespace nsp {
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kBadInput = 2;
+constexpr int kRefused = 2;  // 1 is an answer: no plan fits, a check failed
 
 using ListCommand = int (*)(const std::string&, Streams);
 
@@ -43,7 +41,8 @@ int parse_and_run(const std::vector<std::string>& arguments, Streams streams) {
   app.require_subcommand(0, 1);  // none is met below: an unknown word is then named
   app.set_version_flag("--version", "nsp " NSP_VERSION);
   app.footer(
-      "Exit codes: 0 done, 1 no plan fits or a check failed, 2 bad input.\n"
+      "Exit codes: 0 done, 1 no plan fits or a check failed, 2 bad input or a file that cannot be "
+      "written.\n"
       "Example:\n  nsp plan --help");
   Command command;
   PlanOptions plan;
@@ -66,29 +65,35 @@ int parse_and_run(const std::vector<std::string>& arguments, Streams streams) {
     return app.exit(success, streams.out, streams.err);
   } catch (const CLI::ParseError& error) {
     streams.err << "nsp: " << one_line(error.what()) << "; see nsp --help\n";
-    return kBadInput;
+    return kRefused;
   }
   if (!command) {
     streams.err
         << "nsp: a subcommand is required: plan, explain, check, simulate, compare, models or "
            "clusters; see nsp --help\n";
-    return kBadInput;
+    return kRefused;
   }
   return command(streams);
+}
+
+int run_caught(const std::vector<std::string>& arguments, Streams streams) {
+  try {
+    return parse_and_run(arguments, streams);
+  } catch (const std::exception& error) {
+    streams.err << "nsp: " << error.what() << "\n";
+    return kRefused;
+  }
 }
 
 }  // namespace
 
 int run_cli(const std::vector<std::string>& arguments, Streams streams) {
-  try {
-    return parse_and_run(arguments, streams);
-  } catch (const BadInput& error) {
-    streams.err << "nsp: " << error.what() << "\n";
-    return kBadInput;
-  } catch (const std::exception& error) {
-    streams.err << "nsp: " << error.what() << "\n";
-    return kFailed;
+  const int code = run_caught(arguments, streams);
+  if (!streams.out.flush()) {
+    streams.err << "nsp: standard output cannot be written; the result is not complete\n";
+    return kRefused;
   }
+  return code;
 }
 
 }  // namespace nsp

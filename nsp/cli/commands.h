@@ -1,6 +1,6 @@
 // The subcommands of `nsp` as functions on plain options. Each returns the exit code: 0 done, 1 no
-// plan fits or a check failed. Bad input is thrown (BadInput); `cli.h` turns it into one sentence
-// and exit code 2.
+// plan fits or a check failed. Bad input and failures are thrown (BadInput, Error); `cli.h` turns
+// them into one sentence and exit code 2.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct PlanningOptions {
   std::int32_t sp_max = 1;
   std::string model;
   std::string profile = "h200";
-  std::int32_t ranks_per_host = 0;  // 0: the smaller of the profile's and the world
+  std::int32_t ranks_per_host = 0;  // 0: from the profile (PlanRequest)
   std::int64_t token_budget = 0;    // tokens a rank a round; 0: 1.2 times the mean
   std::string effort = "default";
   std::vector<std::string> backends = {};  // beside local; empty: ulysses, or what rivals have

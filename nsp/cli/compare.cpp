@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <fmt/format.h>
 #include <iostream>
 #include <unistd.h>
+#include <utility>
 
 #include "nsp/base/error.h"
 #include "nsp/cli/comparison.h"
@@ -65,18 +67,13 @@ std::vector<Lengths> batches_of(const CompareCommand& options) {
 }
 
 std::vector<std::string> planners_of(const CompareCommand& options) {
-  std::vector<std::string> names = planner_names();
-  std::erase_if(names, [](const std::string& name) { return name.ends_with(":K"); });
   if (options.planners.empty()) {
+    std::vector<std::string> names = planner_names();
+    std::erase_if(names, [](const std::string& name) { return name.ends_with(":K"); });
     return names;
   }
   std::vector<std::string> chosen;
   for (const std::string& planner : options.planners) {
-    const std::string kind = planner.substr(0, planner.find(':'));
-    if (std::ranges::find(names, kind) == names.end()) {
-      bad_input(
-          "--planners", "'" + planner + "'", fmt::format("must be of {}", fmt::join(names, ", ")));
-    }
     if (std::ranges::find(chosen, planner) == chosen.end()) {
       chosen.push_back(planner);
     }
@@ -84,10 +81,28 @@ std::vector<std::string> planners_of(const CompareCommand& options) {
   return chosen;
 }
 
-// Of nsp; where none are given, all that its rivals have.
+// Of nsp; where none are given, all that its rivals have; empty where nsp is not compared.
 std::vector<std::string> backends_of(const CompareCommand& options) {
+  const std::vector<std::string> planners = planners_of(options);
+  if (std::ranges::find(planners, "nsp") == planners.end()) {
+    return {};
+  }
   const std::vector<std::string>& given = options.planning.backends;
-  return given.empty() ? backends_used(planners_of(options)) : given;
+  return given.empty() ? backends_used(planners) : given;
+}
+
+// Slips of the pen end the comparison before it starts, wherever they stand.
+void check_words(const CompareCommand& options) {
+  PlanRequest request = request_of(options.planning);
+  for (const std::string& planner : planners_of(options)) {
+    request.planner = planner;
+    check_names(request);
+  }
+  if (!options.planning.backends.empty() && backends_of(options).empty()) {
+    bad_input("--backends",
+              fmt::format("{}", fmt::join(options.planning.backends, ",")),
+              "is for planner nsp, which is not compared; leave it out");
+  }
 }
 
 // Where all planners run: the same machine, the same batches.
@@ -107,57 +122,68 @@ PlannedBatch simulated(const PlanResult& result, const Course& course) {
           .rounds = std::ssize(result.plan.rounds)};
 }
 
-// `refusals`: a planner's bad input (a degree, a solver that this build lacks) is the reason why a
-// batch has no plan; otherwise it is thrown.
-PlannerRow run_planner(PlanRequest request,
-                       const Course& course,
-                       bool refusals,
-                       Progress& progress) {
-  PlannerRow row{.planner = request.planner};
+// What planners made of the batches. An answer is a plan, or that none fits; a refusal is a degree,
+// a solver that this build lacks or that failed.
+struct Results {
+  std::vector<PlannerRow> rows;
+  bool answered = false;
+  std::exception_ptr refusal;  // the first
+};
+
+void run_planner(PlanRequest request, const Course& course, Progress& progress, Results& results) {
+  PlannerRow& row = results.rows.emplace_back();
+  row.planner = request.planner;
+  const auto refused = [&](const std::exception& error) {
+    results.refusal = results.refusal ? results.refusal : std::current_exception();
+    row.why_none = row.why_none.empty() ? error.what() : row.why_none;
+  };
   for (const Lengths& lengths : course.batches) {
     auto& batch = row.batches.emplace_back();
     progress.show(fmt::format(
         "{}: batch {} of {}", request.planner, row.batches.size(), course.batches.size()));
     request.lengths = lengths;
-    std::string why;
     try {
       const PlanResult result = plan(request, course.shape, course.profile);
       if (result.plan.feasible) {
         batch = simulated(result, course);
-        continue;
+      } else if (row.why_none.empty()) {
+        row.why_none = result.why_infeasible;
       }
-      why = result.why_infeasible;
+      results.answered = true;
     } catch (const BadInput& error) {
-      if (!refusals) {
-        throw;
-      }
-      why = error.what();
+      refused(error);
+    } catch (const Error& error) {
+      refused(error);
     }
-    row.why_none = row.why_none.empty() ? why : row.why_none;
   }
-  return row;
 }
 
+// What every planner refuses is the caller's; what some refuse is a footnote.
 std::vector<PlannerRow> run_planners(const CompareCommand& options,
                                      const Course& course,
                                      Streams streams) {
-  std::vector<PlannerRow> rows;
+  Results results;
   Progress progress(streams);
   for (const std::string& planner : planners_of(options)) {
     PlanRequest request = request_of(options.planning);
     request.checkpointing = course.simulation.checkpointing != Checkpointing::kNone;
     request.planner = planner;
     request.backends = planner == "nsp" ? backends_of(options) : PlanRequest{}.backends;
-    rows.push_back(run_planner(request, course, !rows.empty(), progress));
+    run_planner(request, course, progress, results);
   }
-  return rows;
+  if (!results.answered && results.refusal) {
+    std::rethrow_exception(results.refusal);
+  }
+  return std::move(results.rows);
 }
 
 std::string settings_line(const CompareCommand& options, std::size_t batches) {
+  const std::vector<std::string> backends = backends_of(options);
   return fmt::format(
-      "{} batches of {} tokens of {}, longest {}; {}, {}, {} ranks, sp_max {}, effort {}, "
-      "checkpoint {}, ep {}; nsp with backends {}\n\n",
+      "{} batch{} of {} tokens of {}, longest {}; {}, {}, {} ranks, sp_max {}, effort {}, "
+      "checkpoint {}, ep {}{}{}\n\n",
       batches,
+      batches == 1 ? "" : "es",
       options.batch_tokens,
       options.planning.lengths,
       options.planning.max_length > 0 ? std::to_string(options.planning.max_length) : "any",
@@ -168,7 +194,8 @@ std::string settings_line(const CompareCommand& options, std::size_t batches) {
       options.planning.effort,
       options.checkpoint,
       options.planning.ep,
-      fmt::join(backends_of(options), ", "));
+      backends.empty() ? "" : "; nsp with backends ",
+      fmt::join(backends, ", "));
 }
 
 Json settings_json(const CompareCommand& options) {
@@ -190,8 +217,9 @@ Json settings_json(const CompareCommand& options) {
 
 }  // namespace
 
-// The first planner's bad input is the caller's; what another one alone refuses is a footnote.
 int run_compare(const CompareCommand& options, Streams streams) {
+  check_words(options);
+  check_writable("--json", options.json);
   const ModelShape shape = find_model(options.planning.model);
   const Course course{.shape = shape,
                       .profile = find_profile(shape, options.planning.profile),

@@ -11,10 +11,13 @@ constexpr const char* kPlanHelp = "a plan file (nsp-plan/1)";
 void add_explain(CLI::App& app, Command& command, ExplainOptions& options) {
   CLI::App* explain = app.add_subcommand("explain", "say where each length class went and why");
   explain->add_option("plan", options.file.plan, kPlanHelp)->required();
-  explain->add_option("--model",
-                      options.model,
-                      "the plan's model: adds bytes and seconds of saved attention output");
-  explain->add_option("--profile", options.profile, "the plan's profile")->capture_default_str();
+  CLI::Option* model =
+      explain->add_option("--model",
+                          options.model,
+                          "the plan's model: adds bytes and seconds of saved attention output");
+  explain->add_option("--profile", options.profile, "the plan's profile, for --model")
+      ->needs(model)
+      ->capture_default_str();
   explain->add_option("--json", options.file.json, kJsonHelp);
   explain->footer("Example:\n  nsp explain plan.json --model qwen3-30b-a3b");
   explain->callback(

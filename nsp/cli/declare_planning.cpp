@@ -14,8 +14,10 @@ void add_machine(CLI::App& command, PlanningOptions& options) {
   command.add_option("--model", options.model, "model preset (see nsp models) or JSON file")
       ->required();
   command.add_option("--profile", options.profile, kProfileHelp)->capture_default_str();
-  command.add_option(
-      "--ranks-per-host", options.ranks_per_host, "ranks of a host (default: the profile's)");
+  command.add_option("--ranks-per-host",
+                     options.ranks_per_host,
+                     "ranks of a host, a divisor of the world (default: the profile's, or the "
+                     "greatest divisor that it shares with the world)");
 }
 
 // `backends`: the default, in words.

@@ -105,6 +105,7 @@ std::string saved_line(const Plan& plan, const ModelShape& shape, const PlanOpti
 }  // namespace
 
 int run_plan(const PlanOptions& options, Streams streams) {
+  check_writable("--json", options.json);
   const ModelShape shape = find_model(options.planning.model);
   const Profile profile = find_profile(shape, options.planning.profile);
   PlanRequest request = request_of(options.planning);

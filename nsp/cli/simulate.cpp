@@ -55,6 +55,8 @@ bool is_marked(const Plan& plan) {
 }  // namespace
 
 int run_simulate(const SimulateCommand& options, Streams streams) {
+  check_writable("--trace", options.trace);
+  check_writable("--json", options.json);
   const std::optional<Plan> loaded = load_sound_plan(options.plan, streams);
   if (!loaded) {
     return 1;

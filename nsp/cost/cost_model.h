@@ -18,6 +18,7 @@
 #include "nsp/cost/exact.h"
 #include "nsp/cost/node_sums.h"
 #include "nsp/cost/profile.h"
+#include "nsp/plan/tree.h"
 #include "nsp/workload/model_shape.h"
 
 namespace nsp {
@@ -78,7 +79,9 @@ class CostModel {
 
  private:
   std::size_t level(std::int32_t degree) const;  // log2, checked
-  std::size_t link(std::int32_t ranks) const { return ranks > ranks_per_host_ ? 1 : 0; }
+  std::size_t link(std::int32_t degree) const {
+    return inside_host(degree, ranks_per_host_) ? 0 : 1;
+  }
   // Bytes that one rank sends to others for one sequence when these heads go to its inner ranks.
   std::int64_t sent_bytes(std::int64_t tokens, const Way& way, std::int64_t heads) const;
   Passes kv_seconds(std::int64_t tokens, const Way& way, Passes bytes_per_value) const;

@@ -127,6 +127,7 @@ double active_layer_parameters(const ModelShape& shape) {
 
 Profile make_profile(const ModelShape& shape, const Cluster& cluster) {
   Profile profile = nearest(shape, cluster);
+  profile.hosts = cluster.hosts;
   profile.host_bytes_per_second = cluster.host_bytes_per_second;
   if (is_for(profile, shape) && profile.cluster == cluster.name) {
     profile.model = shape.name;

@@ -88,14 +88,28 @@ void check(const Profile& profile) {
                  {"host_bytes_per_second", profile.host_bytes_per_second},
                  {"parameters", profile.parameters}},
                 0);
+  if (profile.hosts < 0 || profile.hosts > (1 << 20)) {
+    bad_input("profile.hosts", profile.hosts, "must be from 0 (any number) to 1048576");
+  }
   if (profile.ranks_per_host < 1 || profile.ranks_per_host > (1 << 20)) {
     bad_input("profile.ranks_per_host", profile.ranks_per_host, "must be from 1 to 1048576");
+  }
+}
+
+void check_world(const Profile& profile, std::int32_t world) {
+  const std::int64_t most = profile.hosts * profile.ranks_per_host;
+  if (profile.hosts > 0 && world > most) {
+    bad_input("world",
+              world,
+              "the profile is of " + profile.cluster + ", which has " + std::to_string(most) +
+                  (most == 1 ? " rank" : " ranks") + "; give no more, or another profile");
   }
 }
 
 std::string profile_hash(const Profile& profile) {
   Json json = to_json(profile);
   json.erase("source");
+  json.erase("hosts");
   json.erase("host_bytes_per_second");
   return hash_hex(json.dump());
 }

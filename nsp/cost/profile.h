@@ -62,8 +62,9 @@ struct FsdpCost {
 struct Profile {
   std::string model;
   std::string cluster;
-  bool measured = false;  // compute measured for this model on this device; false: estimated
-  std::string source;     // where the numbers come from, for people
+  bool measured = false;   // compute measured for this model on this device; false: estimated
+  std::string source;      // where the numbers come from, for people
+  std::int64_t hosts = 0;  // that the cluster has; 0: any number
   std::int64_t ranks_per_host = 1;
   AttentionLaw attention_forward;
   AttentionLaw attention_backward;
@@ -88,12 +89,15 @@ struct Profile {
 // block points increase.
 void check(const Profile& profile);
 
+// Throws BadInput for more ranks than the cluster has.
+void check_world(const Profile& profile, std::int32_t world);
+
 Json to_json(const Profile& profile);
 // Strict; the result is checked. `where` opens messages.
 Profile profile_from_json(const Json& json, const std::string& where = "profile");
 
-// XXH3-128 of the canonical JSON without `source` and without host_bytes_per_second, which decides
-// about `offload` marks alone.
+// XXH3-128 of the canonical JSON without what decides no cost: `source`, `hosts`, and
+// host_bytes_per_second, which decides about `offload` marks alone.
 std::string profile_hash(const Profile& profile);
 
 // The profiles compiled into the library: frozen measurements, and the default run's machine.

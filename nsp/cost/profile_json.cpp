@@ -107,6 +107,9 @@ Json to_json(const Profile& profile) {
                {"lm_head_token_seconds", profile.lm_head_token_seconds},
                {"optimizer_parameter_seconds", profile.optimizer_parameter_seconds},
                {"parameters", profile.parameters}};
+  if (profile.hosts > 0) {
+    json["hosts"] = profile.hosts;
+  }
   if (profile.host_bytes_per_second > 0) {
     json["host_bytes_per_second"] = profile.host_bytes_per_second;
   }
@@ -121,6 +124,7 @@ Profile profile_from_json(const Json& json, const std::string& where) {
                        "cluster",
                        "measured",
                        "source",
+                       "hosts",
                        "ranks_per_host",
                        "attention_forward",
                        "attention_backward",
@@ -157,6 +161,9 @@ Profile profile_from_json(const Json& json, const std::string& where) {
                   .parameters = in.number("parameters")};
   if (in.has("merge_value_seconds")) {  // files from before gather and ring leave it out
     profile.merge_value_seconds = in.number("merge_value_seconds");
+  }
+  if (in.has("hosts")) {
+    profile.hosts = in.integer("hosts");
   }
   if (in.has("host_bytes_per_second")) {
     profile.host_bytes_per_second = in.number("host_bytes_per_second");

@@ -153,7 +153,7 @@ WayFixed CostModel::way_fixed(const Way& way) const {
     return fixed;
   }
   const bool copies = kv_copies_[level(way.ulysses_degree)] > shape_.kv_heads;
-  const std::int64_t hop = link_latency_[link(way.degree)] + (copies ? link_latency_[0] : 0);
+  const std::int64_t hop = link_latency_[link(way.degree)] + (copies ? inner : 0);
   fixed.epilogue.backward += hop;
   if (streams(way.backend)) {
     fixed.launches = {.forward = ring, .backward = ring};

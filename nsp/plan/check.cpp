@@ -25,12 +25,13 @@ void check_settings(const Plan& plan, Violations& out) {
   } catch (const BadInput& error) {
     out.emplace_back(error.what());
   }
-  if (plan.ranks_per_host < 1 || plan.ranks_per_host > std::max(plan.world, 1)) {
+  if (plan.ranks_per_host < 1 || plan.world % plan.ranks_per_host != 0) {
     out.push_back("ranks_per_host " + std::to_string(plan.ranks_per_host) +
-                  ": must be from 1 to the world, " + std::to_string(plan.world));
+                  ": must divide the world of " + std::to_string(plan.world) + " ranks");
   }
-  if (plan.token_budget < 0) {
-    out.push_back("token_budget " + std::to_string(plan.token_budget) + ": must not be negative");
+  if (plan.token_budget < 0 || plan.token_budget > kMaxTokens) {
+    out.push_back("token_budget " + std::to_string(plan.token_budget) + ": must be from 0 to " +
+                  std::to_string(kMaxTokens));
   }
 }
 

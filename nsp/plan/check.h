@@ -12,6 +12,7 @@ namespace nsp {
 // plan is sound:
 // - each sequence 0..num_sequences-1 exactly once over all placements, or in `dropped` with kept 0
 // - aligned nodes inside the world, degree <= sp_max; local exactly when degree is 1
+// - ranks_per_host divides the world; token_budget within kMaxTokens
 // - tokens >= 1, their sum is num_tokens; truncated sequences agree with `dropped`
 // - token budget kept on every rank of every round (unless feasible is false: then it says so)
 // - the issue order runs the phases of each level, or of each of its waves, once; no cut leaves a

@@ -13,13 +13,15 @@ namespace {
 
 void check_settings(const PlanSettings& settings) {
   check_tree(settings.world, settings.sp_max);
-  if (settings.ranks_per_host < 1 || settings.ranks_per_host > settings.world) {
+  if (settings.ranks_per_host < 1 || settings.world % settings.ranks_per_host != 0) {
     bad_input("ranks_per_host",
               settings.ranks_per_host,
-              "must be from 1 to the world, " + std::to_string(settings.world));
+              "must divide the world of " + std::to_string(settings.world) + " ranks");
   }
-  if (settings.token_budget < 0) {
-    bad_input("token_budget", settings.token_budget, "must be at least 1, or 0 for no limit");
+  if (settings.token_budget < 0 || settings.token_budget > kMaxTokens) {
+    bad_input("token_budget",
+              settings.token_budget,
+              "must be from 1 to " + std::to_string(kMaxTokens) + ", or 0 for no limit");
   }
 }
 

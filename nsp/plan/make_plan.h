@@ -16,8 +16,8 @@ namespace nsp {
 struct PlanSettings {
   std::int32_t world = 1;
   std::int32_t sp_max = 1;
-  std::int32_t ranks_per_host = 1;
-  std::int64_t token_budget = 0;  // tokens a rank and round; 0: as many as the fullest rank holds
+  std::int32_t ranks_per_host = 1;  // a divisor of the world
+  std::int64_t token_budget = 0;    // tokens a rank and round; 0: as many as the fullest rank holds
   std::string planner = "given";
   std::string effort = "default";
   std::string model_hash{};

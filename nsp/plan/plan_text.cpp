@@ -30,6 +30,10 @@ struct Group {
   }
 };
 
+std::string counted(std::int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 double percent(double part, double whole) {
   return whole > 0 ? 100.0 * part / whole : 0.0;
 }
@@ -47,17 +51,16 @@ void append_settings(const Plan& plan, std::string& out) {
                  plan.effort.empty() ? "" : " (" + plan.effort + ")",
                  plan.feasible ? "feasible" : "NOT FEASIBLE, do not execute");
   fmt::format_to(to,
-                 "world {} ranks ({} a host), sp_max {}, token budget {} a rank\n",
-                 plan.world,
+                 "world {} ({} a host), sp_max {}, token budget {} a rank\n",
+                 counted(plan.world, "rank"),
                  plan.ranks_per_host,
                  plan.sp_max,
                  plan.token_budget);
   fmt::format_to(to,
-                 "{} sequences, {} tokens, {} round{}\n",
-                 plan.num_sequences,
-                 plan.num_tokens,
-                 plan.rounds.size(),
-                 plan.rounds.size() == 1 ? "" : "s");
+                 "{}, {}, {}\n",
+                 counted(plan.num_sequences, "sequence"),
+                 counted(plan.num_tokens, "token"),
+                 counted(std::ssize(plan.rounds), "round"));
 }
 
 void append_levels(const Plan& plan, std::string& out) {
@@ -120,12 +123,11 @@ void append_leaf_first(const Plan& plan, std::string& out) {
     const auto leaves = std::ranges::count_if(
         round.placements, [](const Placement& placement) { return placement.node.degree == 1; });
     fmt::format_to(std::back_inserter(out),
-                   "round {}: {} of {} leaf sequences, on {} rank{}, run before the first level\n",
+                   "round {}: {} of {}, on {}, run before the first level\n",
                    r,
                    sum,
-                   leaves,
-                   ranks,
-                   ranks == 1 ? "" : "s");
+                   counted(leaves, "leaf sequence"),
+                   counted(ranks, "rank"));
   }
 }
 

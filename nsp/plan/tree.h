@@ -39,6 +39,12 @@ std::vector<Node> level(std::int32_t world, std::int32_t degree);
 // The node of `degree` that contains `rank`.
 Node node_of(std::int32_t rank, std::int32_t degree);
 
+// Whether each node of this degree lies on one host: hosts are consecutive ranks, and nodes
+// are aligned. On hosts of 6 pairs stay inside, ranks 4 to 7 do not.
+constexpr bool inside_host(std::int32_t degree, std::int32_t ranks_per_host) {
+  return ranks_per_host % degree == 0;
+}
+
 // True when the node is aligned (first_rank a multiple of degree, degree a power of two <= sp_max)
 // and inside the world.
 bool is_node(const Node& node, std::int32_t world, std::int32_t sp_max);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "nsp/plan/tree.h"
+
 namespace nsp {
 namespace {
 
@@ -10,7 +12,8 @@ constexpr Backend kDistributed[] = {
 
 std::int32_t inner_size(const WayLimits& limits) {
   std::int32_t size = 1;
-  while (limits.heads % (std::int64_t{2} * size) == 0 && limits.ranks_per_host % (2 * size) == 0) {
+  while (limits.heads % (std::int64_t{2} * size) == 0 &&
+         inside_host(2 * size, limits.ranks_per_host)) {
     size *= 2;
   }
   return size;
@@ -22,7 +25,7 @@ bool allowed(const Way& way, const WayLimits& limits) {
       return limits.heads % way.degree == 0;
     case Backend::kUspRing:
     case Backend::kUspGather:  // one host alone has no use for it
-      return way.ulysses_degree > 1 && way.degree > limits.ranks_per_host &&
+      return way.ulysses_degree > 1 && !inside_host(way.degree, limits.ranks_per_host) &&
              way.degree > way.ulysses_degree;
     case Backend::kLocal:
     case Backend::kGather:

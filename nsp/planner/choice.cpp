@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 #include "nsp/base/error.h"
@@ -79,13 +80,33 @@ const Named& find_planner(const std::string& name) {
   return *named;
 }
 
+// `degree`: none is given.
+struct Spelled {
+  Named named;
+  std::optional<std::int32_t> degree;
+};
+
+Spelled spelled(const std::string& name) {
+  Spelled found{.named = find_planner(name), .degree = {}};
+  if (name.size() == found.named.name.size()) {
+    return found;
+  }
+  const char* const end = name.data() + name.size();
+  const auto parsed =
+      std::from_chars(name.data() + found.named.name.size() + 1, end, found.degree.emplace());
+  if (found.named.kind != PlannerKind::kStatic || parsed.ec != std::errc{} || parsed.ptr != end) {
+    unknown_planner(name);
+  }
+  return found;
+}
+
 // Why a degree has no way.
 std::string why_none(const ModelShape& shape,
                      std::int32_t ranks_per_host,
                      std::int32_t degree,
                      const std::vector<Backend>& backends) {
   const bool ulysses = std::ranges::count(backends, Backend::kUlysses) > 0;
-  if (!ulysses && degree <= ranks_per_host) {
+  if (!ulysses && inside_host(degree, ranks_per_host)) {
     return "is not more than the " + std::to_string(ranks_per_host) +
            " ranks of a host, and usp spans hosts: add another backend for smaller degrees";
   }
@@ -125,6 +146,11 @@ std::vector<std::string> backends_used(const std::vector<std::string>& planners)
              : std::vector<std::string>{"ulysses"};
 }
 
+void check_names(const PlanRequest& request) {
+  spelled(request.planner);
+  parse_backends(request);
+}
+
 std::vector<Backend> parse_backends(const PlanRequest& request) {
   if (request.backends.empty()) {
     bad_input("backends", "none", "must be some of " + joined(backend_names()));
@@ -155,27 +181,18 @@ std::vector<Backend> backends_of(const PlanRequest& request, const Choice& choic
 }
 
 Choice parse_planner(const PlanRequest& request) {
-  const std::string& name = request.planner;
-  const Named& named = find_planner(name);
-  const bool given = named.name.size() < name.size();
-  if (given && named.kind != PlannerKind::kStatic) {
-    unknown_planner(name);
-  }
+  const auto [named, degree] = spelled(request.planner);
   if (named.kind == PlannerKind::kFlexSp) {
     require_milp();
   }
   Choice choice{.kind = named.kind, .balance = named.balance, .usp = named.usp};
-  if (!given) {
+  if (!degree) {
     return choice;
   }
-  const char* const end = name.data() + name.size();
-  const auto parsed = std::from_chars(name.data() + named.name.size() + 1, end, choice.degree);
-  if (parsed.ec != std::errc{} || parsed.ptr != end) {
-    unknown_planner(name);
-  }
+  choice.degree = *degree;
   const std::vector<std::int32_t> all = degrees(request.sp_max);
   if (std::ranges::find(all, choice.degree) == all.end()) {
-    bad_input("planner", "'" + name + "'", "the degree must be one of " + joined(all));
+    bad_input("planner", "'" + request.planner + "'", "the degree must be one of " + joined(all));
   }
   return choice;
 }

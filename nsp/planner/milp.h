@@ -44,7 +44,9 @@ struct MilpLimits {
 };
 
 struct MilpAnswer {
-  std::vector<double> values;  // of the best solution found, integers exact; empty: none was found
+  // Of the best solution found, integers exact; empty: none was found, or the solver refused the
+  // program (factors beyond its range) or failed on it.
+  std::vector<double> values;
   double objective = 0;
   bool optimal = false;  // proven within the gap
 };

@@ -63,25 +63,24 @@ void set_options(void* highs, const MilpLimits& limits) {
           "mip_heuristic_effort");
 }
 
-void pass(void* highs, const Milp& milp) {
+bool pass(void* highs, const Milp& milp) {
   const Arrays arrays(milp);
-  require(Highs_passMip(highs,
-                        size_of(milp.columns.size()),
-                        size_of(milp.rows.size()),
-                        size_of(arrays.index.size()),
-                        kHighsMatrixFormatRowwise,
-                        kHighsObjSenseMinimize,
-                        0,
-                        arrays.cost.data(),
-                        arrays.lower.data(),
-                        arrays.upper.data(),
-                        arrays.row_lower.data(),
-                        arrays.row_upper.data(),
-                        arrays.start.data(),
-                        arrays.index.data(),
-                        arrays.factor.data(),
-                        arrays.integrality.data()),
-          "the program");
+  return Highs_passMip(highs,
+                       size_of(milp.columns.size()),
+                       size_of(milp.rows.size()),
+                       size_of(arrays.index.size()),
+                       kHighsMatrixFormatRowwise,
+                       kHighsObjSenseMinimize,
+                       0,
+                       arrays.cost.data(),
+                       arrays.lower.data(),
+                       arrays.upper.data(),
+                       arrays.row_lower.data(),
+                       arrays.row_upper.data(),
+                       arrays.start.data(),
+                       arrays.index.data(),
+                       arrays.factor.data(),
+                       arrays.integrality.data()) != kHighsStatusError;
 }
 
 MilpAnswer answer_of(void* highs, const Milp& milp) {
@@ -116,12 +115,13 @@ MilpAnswer solve_milp(const Milp& milp,
                       const std::vector<double>& start) {
   const Highs highs(Highs_create());
   set_options(highs.get(), limits);
-  pass(highs.get(), milp);
+  if (!pass(highs.get(), milp)) {
+    return {};
+  }
   if (!start.empty()) {
     require(Highs_setSolution(highs.get(), start.data(), nullptr, nullptr, nullptr), "start");
   }
-  require(Highs_run(highs.get()), "the search");
-  return answer_of(highs.get(), milp);
+  return Highs_run(highs.get()) == kHighsStatusError ? MilpAnswer{} : answer_of(highs.get(), milp);
 }
 
 }  // namespace nsp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -31,10 +32,17 @@ std::int64_t bound_without_budget(Problem batch) {
   return lower_bound(batch);
 }
 
+// Where the profile's does not divide the world, the last of its hosts is not full. A degree
+// divides the world, so it divides their common divisor exactly where it divides the profile's: the
+// same nodes lie inside a host.
 std::int32_t ranks_per_host(const PlanRequest& request, const Profile& profile) {
-  return request.ranks_per_host > 0 ? request.ranks_per_host
-                                    : static_cast<std::int32_t>(std::min<std::int64_t>(
-                                          profile.ranks_per_host, request.world));
+  if (request.ranks_per_host > 0) {
+    return request.ranks_per_host;
+  }
+  if (request.world <= profile.ranks_per_host) {
+    return request.world;
+  }
+  return std::gcd(request.world, static_cast<std::int32_t>(profile.ranks_per_host));
 }
 
 bool is_checkpointed(const PlanRequest& request) {
@@ -151,6 +159,7 @@ PlanResult plan(const PlanRequest& request, const ModelShape& shape, const Profi
   check(shape);
   check(profile);
   check(request, shape, ranks_per_host(request, profile));
+  check_world(profile, request.world);
   check_host(request, profile);
   PlanResult result = plan_checked(request, parse_planner(request), shape, profile);
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;

@@ -21,7 +21,9 @@ OverLength parse_over_length(const std::string& name);  // error, skip, truncate
 struct PlanRequest {
   std::vector<std::int64_t> lengths;  // tokens, each >= 1; none: a valid empty plan without rounds
   std::int32_t world = 1;
-  std::int32_t ranks_per_host = 0;  // 0: the profile's
+  // A divisor of the world. 0: the profile's, or the world where that is less, or the greatest
+  // divisor of both, so that the same nodes cross hosts.
+  std::int32_t ranks_per_host = 0;
   std::int32_t sp_max = 1;
   std::int64_t token_budget = 0;  // tokens a rank a round; 0: ceil(1.2 x all tokens / world)
   std::string planner = "nsp";    // planner_names()
@@ -61,6 +63,10 @@ std::vector<std::string> planner_names();
 std::vector<std::string> backends_used(const std::vector<std::string>& planners);
 // ulysses, gather, ring, usp-ring, usp-gather, usp (both), all.
 std::vector<std::string> backend_names();
+
+// Throws BadInput for a planner or a backend of no such name; whether they can do what the rest of
+// the request says is `plan`'s to see.
+void check_names(const PlanRequest& request);
 
 // Deterministic: same inputs, same plan, whatever machine, thread or time; only planning_ms
 // differs. Throws BadInput for a request that no batch could satisfy (tree, heads, lengths, names).

@@ -102,7 +102,7 @@ std::int64_t token_budget(const PlanRequest& request) {
     sum += length;
   }
   const std::int64_t parts = 5 * std::int64_t{request.world};  // 1.2 = 6 / 5
-  return std::max<std::int64_t>(1, (6 * sum + parts - 1) / parts);
+  return std::clamp<std::int64_t>((6 * sum + parts - 1) / parts, 1, kMaxTokens);
 }
 
 Kept keep(const PlanRequest& request, std::int32_t degree, std::int64_t budget) {

@@ -17,7 +17,7 @@ void check(const PlanRequest& request, const ModelShape& shape, std::int32_t ran
 // Throws BadInput when copies to the host are asked for and the profile does not know their speed.
 void check_host(const PlanRequest& request, const Profile& profile);
 
-// token_budget, or its default: ceil(1.2 x tokens / world).
+// token_budget, or its default: ceil(1.2 x tokens / world), at most kMaxTokens.
 std::int64_t token_budget(const PlanRequest& request);
 
 // The batch after the over-length policy.

@@ -60,6 +60,7 @@ Timeline simulate(const Plan& plan,
                   const ModelShape& shape,
                   const Profile& profile,
                   const SimulateOptions& options) {
+  check_world(profile, plan.world);
   check_ep(options.ep, plan.world, shape);
   const CostModel model(shape, profile, plan.ranks_per_host, options.ep);
   const Script script = make_script(model, shape, plan.rounds, plan.world, options);

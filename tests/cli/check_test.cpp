@@ -43,6 +43,9 @@ TEST(CheckCommand, HandMadeFaultsExitWithOneAndTheReason) {
   json = example();
   json["hash"] = "0123";
   expect_violation(json, "hash 0123: the content has");
+  json = example();
+  json["ranks_per_host"] = 3;
+  expect_violation(json, "ranks_per_host 3: must divide the world of 4 ranks");
 }
 
 TEST(CheckCommand, UnknownFieldsAndBrokenJsonAreBadInput) {
@@ -88,6 +91,11 @@ TEST(ExplainCommand, SaysWhatIsSavedAtEachLevel) {
   EXPECT_LE(json["saved"][0]["bytes_max"].get<int>(), 65536);
   expect_bad_input({"explain", path, "--model", "llama3-8b"}, "is not the model");
   expect_bad_input({"explain", path, "--model", "tiny", "--profile", "a100"}, "not the plan's");
+}
+
+TEST(ExplainCommand, AProfileIsForAModel) {
+  expect_bad_input({"explain", plan_file(example()), "--profile", "nofile"},
+                   "--profile requires --model");
 }
 
 TEST(ExplainCommand, RefusesAnUnsoundPlan) {

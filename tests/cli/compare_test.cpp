@@ -39,12 +39,35 @@ TEST(CompareCommand, NspHasTheBackendsOfItsRivals) {
   expect_contains(compare({"--planners", "nsp,static-usp:2"}).out, "ulysses, usp-ring\n");
   expect_contains(compare({"--planners", "nsp,static"}).out, "nsp with backends ulysses\n");
   expect_contains(compare({"--backends", "ring"}).out, "nsp with backends ring\n");
+  EXPECT_EQ(compare({"--planners", "static"}).out.find("nsp with"), std::string::npos);
 }
 
 TEST(CompareCommand, APlannerThatRefusesAloneIsAFootnote) {
   const Outcome outcome = compare({"--planners", "nsp,static:3"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   expect_contains(outcome.out, "static:3: no plan for");
+  EXPECT_EQ(compare({"--planners", "static:3,nsp"}).code, 0);
+  expect_bad_input(compare_call({"--planners", "static:3"}), "the degree must be one of 1, 2, 4");
+}
+
+TEST(CompareCommand, ATypoStopsItWhereverItStands) {
+  expect_bad_input(compare_call({"--planners", "static,nsp", "--backends", "nope"}), "'nope'");
+  expect_bad_input(compare_call({"--planners", "static,nsp:2"}), "'nsp:2'");
+  expect_bad_input(compare_call({"--planners", "nsp,static:"}), "'static:'");
+  expect_bad_input(compare_call({"--planners", "nsp,static:two"}), "'static:two'");
+  expect_bad_input(compare_call({"--planners", "static", "--backends", "ring"}),
+                   "--backends ring: is for planner nsp");
+}
+
+// A path need not be UTF-8.
+TEST(CompareCommand, JsonNamesAnyFile) {
+  const std::string path = temporary_path("\xff.txt");
+  write_file(path, kLengths);
+  Arguments arguments = compare_call({"--planners", "static", "--json", "-"});
+  arguments[2] = path;
+  const Outcome outcome = call(arguments);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expect_contains(parse_json(outcome.out, "output")["settings"]["lengths"], "\xEF\xBF\xBD.txt");
 }
 
 TEST(CompareCommand, NoPlanOfAnyPlannerIsAnAnswer) {

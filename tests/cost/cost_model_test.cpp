@@ -40,6 +40,16 @@ TEST(CostModel, DegreesBeyondAHostCrossTheSlowLink) {
   EXPECT_EQ(model.way_fixed(head_split(4)).sum(), (Passes{100, 100}));
 }
 
+// Hosts of 6: the nodes 4 to 7 of degree 4 cross, whatever their size.
+TEST(CostModel, DegreesThatDoNotDivideAHostCrossTheSlowLink) {
+  const CostModel odd(simple_model(), simple_profile(), 6);
+  const CostModel pairs(simple_model(), simple_profile(), 2);
+  for (const std::int32_t degree : {2, 4}) {
+    EXPECT_EQ(odd.sequence(400, degree).prologue.forward,
+              pairs.sequence(400, degree).prologue.forward);
+  }
+}
+
 TEST(CostModel, HeadsLimitTheDegree) {
   const CostModel model(simple_model(), simple_profile(), 2);
   EXPECT_EQ(model.allowed_degrees(8), (std::vector<std::int32_t>{1, 2, 4}));

@@ -100,6 +100,21 @@ TEST(MakeProfile, FrozenMeasurementsWin) {
   EXPECT_EQ(find_profile(find_model("tiny"), "cpu-gloo").cluster, "cpu-gloo");
 }
 
+// Files from before leave `hosts` out; the hash of a profile does not know it.
+TEST(Profile, ItsClusterMayHaveAnEnd) {
+  Profile profile = profile_presets().front();
+  EXPECT_FALSE(to_json(profile).contains("hosts"));
+  check_world(profile, 1 << 20);
+  const std::string hash = profile_hash(profile);
+  profile.hosts = 3;
+  profile.ranks_per_host = 8;
+  EXPECT_EQ(profile_hash(profile), hash);
+  EXPECT_EQ(profile_from_json(to_json(profile)), profile);
+  check_world(profile, 24);
+  EXPECT_THROW(check_world(profile, 25), BadInput);
+  EXPECT_EQ(find_profile(find_model("tiny"), "two-h200").hosts, 1);
+}
+
 TEST(MakeProfile, FrozenLinksAreTheClusters) {
   for (const Profile& preset : profile_presets()) {
     const Cluster cluster = find_cluster(preset.cluster);

@@ -151,8 +151,16 @@ TEST(Check, ABadTreeIsFound) {
   plan.world = 0;
   expect_fault(plan, "world 0");
   plan = sound_plan();
-  plan.ranks_per_host = 5;
-  expect_fault(plan, "ranks_per_host 5");
+  plan.ranks_per_host = 8;
+  expect_fault(plan, "ranks_per_host 8: must divide the world of 4 ranks");
+  plan.ranks_per_host = 3;
+  expect_fault(plan, "ranks_per_host 3: must divide the world of 4 ranks");
+}
+
+TEST(Check, ATokenBudgetBeyondAnyBatchIsFound) {
+  Plan plan = sound_plan();
+  plan.token_budget = std::int64_t{1} << 62;
+  expect_fault(plan, "token_budget 4611686018427387904: must be from 0 to 1099511627776");
 }
 
 TEST(Check, ABrokenScheduleIsFound) {

@@ -52,6 +52,8 @@ TEST(MakePlan, RefusesWhatIsNoNode) {
   EXPECT_THROW(plan_of({place(0, 0, {0, 1})}), BadInput);
   EXPECT_THROW(plan_of({place(-1, 5, {0, 1})}), BadInput);
   EXPECT_THROW(make_plan({.world = 4, .sp_max = 3, .ranks_per_host = 2}, {}), BadInput);
+  EXPECT_THROW(make_plan({.world = 8, .sp_max = 8, .ranks_per_host = 3}, {}), BadInput);
+  EXPECT_THROW(make_plan({.world = 4, .token_budget = kMaxTokens + 1}, {}), BadInput);
   EXPECT_THROW(make_plan({.world = 4, .sp_max = 2, .ranks_per_host = 8}, {}), BadInput);
 }
 

@@ -63,6 +63,12 @@ TEST(PlanText, ExplanationSaysWhyEachClassWentWhere) {
   expect_contains(text, "needs it: 20000 tokens pass the budget of 2 ranks");
 }
 
+TEST(PlanText, OneIsNoPlural) {
+  expect_contains(summary(make_plan({}, {{place(0, 1, {0, 1})}})),
+                  "1 sequence, 1 token, 1 round\n");
+  expect_contains(summary(make_plan({}, {})), "world 1 rank (1 a host)");
+}
+
 TEST(PlanText, AnEmptyPlanHasASummary) {
   expect_contains(summary(make_plan({.world = 2, .sp_max = 2, .ranks_per_host = 2}, {})),
                   "0 sequences, 0 tokens, 0 rounds");

@@ -57,5 +57,17 @@ TEST(Tree, NodesAreAlignedPowersOfTwoInsideTheWorld) {
   EXPECT_FALSE(is_node({0, 0}, 8, 8));
 }
 
+TEST(Tree, NodesLieInsideHostsThatTheirDegreeDivides) {
+  for (const std::int32_t ranks : {1, 2, 3, 4, 6, 8, 12}) {
+    for (const std::int32_t degree : degrees(16)) {
+      bool inside = true;
+      for (const Node& node : level(48, degree)) {
+        inside &= node.first_rank / ranks == (node.first_rank + degree - 1) / ranks;
+      }
+      EXPECT_EQ(inside_host(degree, ranks), inside) << degree << " on hosts of " << ranks;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nsp

@@ -41,8 +41,9 @@ TEST(Way, UspFillsAHost) {
 // Hosts of 6: aligned pairs stay inside one, groups of four do not.
 TEST(Way, TheInnerSizeDividesAHost) {
   const Backend usp[] = {Backend::kUspGather};
-  EXPECT_EQ(allowed_ways({.heads = 8, .ranks_per_host = 6, .sp_max = 8}, usp),
-            (std::vector<Way>{head_split(1), {8, Backend::kUspGather, 2}}));
+  EXPECT_EQ(
+      allowed_ways({.heads = 8, .ranks_per_host = 6, .sp_max = 8}, usp),
+      (std::vector<Way>{head_split(1), {4, Backend::kUspGather, 2}, {8, Backend::kUspGather, 2}}));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "nsp/planner/milp.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "needs_milp.h"
@@ -42,6 +44,12 @@ TEST_F(MilpSolver, NoSolutionIsAnAnswer) {
   const MilpAnswer answer = solve_milp(milp, {});
   EXPECT_TRUE(answer.values.empty());
   EXPECT_FALSE(answer.optimal);
+}
+
+TEST_F(MilpSolver, AProgramThatTheSolverRefusesHasNoSolution) {
+  Milp milp = three_integers();
+  milp.rows.front().entries.front().factor = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(solve_milp(milp, {}).values.empty());
 }
 
 TEST_F(MilpSolver, AStartIsKeptWhenNoNodeMayBeSearched) {

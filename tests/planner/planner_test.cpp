@@ -120,9 +120,31 @@ TEST(Plan, StaticPicksTheBestDegreeAndNeverAnotherOne) {
   EXPECT_FALSE(plan(request, kTiny, kCpu).why_infeasible.empty());
 }
 
+// The default has the same nodes inside hosts as the profile's 8, and divides the world.
+TEST(Plan, RanksPerHostDivideTheWorld) {
+  const auto hosted = [](std::int32_t world) {
+    return plan({.lengths = {9}, .world = world}, kTiny, kCpu).plan.ranks_per_host;
+  };
+  EXPECT_EQ(hosted(6), 6);
+  EXPECT_EQ(hosted(8), 8);
+  EXPECT_EQ(hosted(12), 4);
+  EXPECT_EQ(hosted(13), 1);
+  EXPECT_EQ(hosted(24), 8);
+}
+
+TEST(Plan, AWorldBeyondTheClusterIsRefused) {
+  PlanRequest request{.lengths = {9}, .world = 2};
+  const Profile two = find_profile(kTiny, "two-h200");
+  EXPECT_TRUE(plan(request, kTiny, two).plan.feasible);
+  request.world = 64;
+  EXPECT_THROW(plan(request, kTiny, two), BadInput);
+}
+
 TEST(Plan, BadRequestsAreOneSentence) {
   EXPECT_EQ(message({.lengths = {1}, .world = 4, .sp_max = 3}).substr(0, 9), "sp_max 3:");
   EXPECT_EQ(message({.lengths = {1}, .world = 6, .sp_max = 4}).substr(0, 9), "sp_max 4:");
+  EXPECT_EQ(message({.lengths = {1}, .world = 12, .ranks_per_host = 8, .sp_max = 4}),
+            "ranks_per_host 8: must divide the world of 12 ranks");
   EXPECT_EQ(message({.lengths = {3, 0}, .world = 1, .sp_max = 1}).substr(0, 13), "lengths[1] 0:");
   EXPECT_EQ(message({.lengths = {3, -7}, .world = 1, .sp_max = 1}).substr(0, 14), "lengths[1] -7:");
   EXPECT_EQ(message({.lengths = {3}, .world = 1, .sp_max = 1, .token_budget = -1}).substr(0, 16),

@@ -35,6 +35,14 @@ def test_tree_and_heads(world: int, sp_max: int, heads: int, words: str) -> None
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("here", [8, 4])
+def test_hosts_of_8_and_4_ranks_agree(here: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(here))
+    settings = make_settings(12, config(4, 4), "cpu", sp_max=4)
+    assert settings.ranks_per_host == 4
+    check_settings(settings)
+
+
 def test_heads_do_not_limit_the_degree_of_rings() -> None:
     check_settings(make_settings(8, config(4, 4), "cpu", sp_max=8, backends=("ulysses", "ring")))
     with pytest.raises(ValueError, match="backends 'rings': must be one of"):

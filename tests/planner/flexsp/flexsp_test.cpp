@@ -82,6 +82,18 @@ TEST_F(FlexSp, ASequenceThatNeedsEveryRankTakesAMicroBatchOfItsOwn) {
   EXPECT_EQ(found.rounds[1].placements.size(), 2U);
 }
 
+// The solver refuses the programs of such costs (infinite factors).
+TEST_F(FlexSp, CostsThatNoProgramTakesStillHaveAPlan) {
+  Profile free = kGpu;
+  free.attention_forward = {.block = {{.tokens = 1, .seconds = 0}}};
+  free.attention_backward = free.attention_forward;
+  free.dense_forward = {};
+  free.dense_backward = {};
+  PlanRequest request{.lengths = {8000, 100, 7}, .world = 8, .sp_max = 8, .token_budget = 8000};
+  request.planner = "flexsp";
+  EXPECT_TRUE(plan(request, kLarge, free).plan.feasible);
+}
+
 // One long and one short sequence on 8 ranks: neither waits for the other.
 TEST_F(FlexSp, FewerSequencesThanRanksLeaveRanksEmpty) {
   PlanRequest request{.lengths = {80000, 100}, .world = 8, .sp_max = 8, .token_budget = 40000};
