@@ -132,13 +132,16 @@ class Maker {
   TensorPtr input(Rows rows) const { return graph_.tensor(shaped(Attributes(), rows)); }
   void output(const TensorPtr& tensor, Rows rows) const { shaped(tensor->set_output(true), rows); }
 
-  // (T, heads) in float32.
+  // (T, heads) in float32; (sequences, heads, longest) where backward reads it without offsets:
+  // before 9.26 cuDNN reads no other there.
   void shape_lse(Attributes& lse) const {
     const std::int64_t heads = bucket_.heads;
+    const std::int64_t longest = bucket_.longest;
+    const bool by_heads = bucket_.equal && bucket_.backward;
     lse.set_uid(kLse)
         .set_data_type(fe::DataType_t::FLOAT)
-        .set_dim({bucket_.sequences, heads, bucket_.longest, 1})
-        .set_stride({bucket_.longest * heads, 1, heads, 1});
+        .set_dim({bucket_.sequences, heads, longest, 1})
+        .set_stride({longest * heads, by_heads ? longest : 1, by_heads ? 1 : heads, 1});
     if (!bucket_.equal) {
       lse.set_ragged_offset(offsets(kLseOffsets));
     }
@@ -324,17 +327,17 @@ class CudnnAttention final : public AttentionKernel {
   }
 
   // Backward: cuDNN's own workspace (seen with 9.19: dq in float32 and two more such arrays, by the
-  // bucket of tokens), and a dense copy of dout.
+  // bucket of tokens), and copies of dout (dense) and the log-sum-exp (by heads).
   std::int64_t workspace_bytes(const LaunchShape& shape, bool backward) const override {
     // dq in float; where heads share a KV head also dk and dv of every head, and k, v, dk, dv with
-    // their rows side by side; dout * out summed over head_dim; and a dense copy of dout, should it
-    // need one.
+    // their rows side by side; dout * out summed over head_dim; and a dense copy of dout and one of
+    // the log-sum-exp, should it need them.
     const bool grouped = shape.heads > shape.kv_heads;
     const std::int64_t key_rows = grouped ? 2 * token_bucket(shape.keys()) * shape.head_dim : 0;
     const std::int64_t tight =
         grouped ? 4 * shape.keys() * shape.kv_heads * shape.head_dim * shape.value_bytes : 0;
     const std::int64_t bytes = (token_bucket(shape.tokens) * (shape.head_dim + 1) + key_rows) * 4 +
-                               shape.tokens * shape.head_dim * shape.value_bytes;
+                               shape.tokens * (shape.head_dim * shape.value_bytes + 4);
     return backward ? shape.heads * bytes + tight : 0;
   }
 
@@ -386,6 +389,11 @@ class CudnnAttention final : public AttentionKernel {
       deliver(written[0], targets[0]);
       deliver(written[1], targets[1]);
     }
+  }
+
+  // (T, heads) of equal sequences as (sequences, heads, T / sequences).
+  static at::Tensor by_heads(const at::Tensor& lse, std::int64_t sequences) {
+    return lse.view({sequences, -1, lse.size(1)}).transpose(1, 2).contiguous();
   }
 
   static Bucket bucket_of(const AttentionInputs& inputs,
@@ -444,7 +452,9 @@ class CudnnAttention final : public AttentionKernel {
         }
       }
     }
-    pack[kLse] = operands.lse.data_ptr();
+    const at::Tensor lse =
+        bucket.equal && backward ? by_heads(operands.lse, bucket.sequences) : operands.lse;
+    pack[kLse] = lse.data_ptr();
     if (!bucket.equal) {
       pack[kLseOffsets] = offsets(*inputs.sequences, bucket.heads);
       pack[kLengths] = inputs.sequences->lengths_on(device, bucket.sequences).data_ptr();
