@@ -51,6 +51,7 @@ class Rank:
     """A context with an attached model that reads, and agrees with itself."""
 
     attached, device, world, capacity = True, torch.device("cpu"), World(), None
+    checkpointing = False
 
     def __init__(self, rank: int, settings: Settings) -> None:
         self.rank, self.settings, self.world_size = rank, settings, settings.world
