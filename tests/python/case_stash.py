@@ -466,6 +466,7 @@ def compiled() -> dict[str, Any]:
 
 def many_plans() -> dict[str, Any]:
     """300 plans in a row, each with other marks: resident bytes of every rank after 100 and after 300."""
+    gc.collect()  # what other cases left in reference cycles is theirs
     dice = random.Random(11)
     model = make_model(dtype=torch.float32)  # whole on each rank: sharding would take most of the time
     nsp.attach(model, context(2, 8, 2))
