@@ -170,8 +170,10 @@ def plan(
     for name, listed in (("backends", backends), ("lengths", lengths)):
         if not isinstance(listed, Iterable):
             raise ValueError(f"{name}: {listed!r} is not a list")
-    if strange := [backend for backend in backends if not isinstance(backend, str)]:
-        raise ValueError(f"backends: {strange[0]!r} is not text")
+    names = list(backends)
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"backends: {name!r} is not text")
     ranks = {"world": world, "sp_max": sp_max, "ranks_per_host": ranks_per_host or world, "ep": ep}
     data, why = core().plan(
         [_tokens(index, length) for index, length in enumerate(lengths)],
@@ -181,7 +183,7 @@ def plan(
         host_budget=_bytes("host_budget", host_budget),
         **words,
         checkpointing=bool(checkpointing),
-        backends=list(backends),
+        backends=names,
     )
     return Plan.from_json(data, why)
 

@@ -180,6 +180,12 @@ def test_arguments_of_a_plan(arguments: dict[str, Any], words: str) -> None:
         nsp.plan(**(known | arguments))
 
 
+def test_backends_may_come_from_an_iterator() -> None:
+    known: dict[str, Any] = {"world": 2, "sp_max": 2, "model": "tiny", "profile": "cpu-gloo"}
+    found = [nsp.plan([9000, 5], backends=names, **known).hash for names in (["ring"], iter(["ring"]))]
+    assert found[0] == found[1]
+
+
 def test_a_budget_of_bytes_as_text() -> None:
     known: dict[str, Any] = {"world": 2, "sp_max": 2, "model": "tiny", "profile": "cpu-gloo"}
     found = [nsp.plan([900, 5], byte_budget=size, **known).hash for size in (1 << 20, "1MiB", 0)]
