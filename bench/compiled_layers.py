@@ -23,7 +23,7 @@ from nsp.row_plan import RowPlan
 from nsp.sharding import decoder_layers
 from timing import start_ranks
 from torch._dynamo.utils import counters
-from training import make_model
+from training import add_sizes, make_model
 
 import nsp
 
@@ -32,11 +32,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--tokens", type=int, default=16384, help="of a rank")
-    parser.add_argument("--hidden", type=int, default=2048)
-    parser.add_argument("--experts", type=int, default=128)
-    parser.add_argument("--vocabulary", type=int, default=32768)
+    add_sizes(parser, layers=4, tokens=16384, vocabulary=32768)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--checkpoint", action="store_true", help="activation checkpointing of each layer")
     parser.add_argument("--json", default="")

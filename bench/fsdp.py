@@ -18,50 +18,22 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from nsp._native import core
-from nsp.row_plan import RowPlan
 from timing import paired, start_ranks
-from training import bare_model, make_model
+from training import add_sizes, bare_model, make_model, placements, random_row
 
 import nsp
-
-LEAF = [8192, 4096, 2048, 2048]
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--tokens", type=int, default=32768, help="of a rank")
-    parser.add_argument("--hidden", type=int, default=2048)
-    parser.add_argument("--experts", type=int, default=128)
-    parser.add_argument("--vocabulary", type=int, default=8192)
+    add_sizes(parser, layers=4, tokens=32768, vocabulary=8192)
     parser.add_argument("--checkpoint", action="store_true", help="activation checkpointing of each layer")
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=torch.cuda.is_available())
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", default="")
     return parser.parse_args()
-
-
-def placements(world: int, tokens: int, nested: bool) -> list[tuple[int, int, int, int]]:
-    found = [(0, tokens // 2 * world, 0, world)] if nested else []
-    for rank in range(world):
-        left = tokens - tokens // 2 if nested else tokens
-        while left > 0:
-            length = min(left, LEAF[len(found) % len(LEAF)])
-            found.append((len(found), length, rank, 1))
-            left -= length
-    return found
-
-
-def inputs(context: nsp.Context, plan: bytes, vocabulary: int) -> dict:
-    segments = core().rank_row(plan, 0, context.rank)
-    positions = torch.cat([torch.arange(begin, end) for _, begin, end in segments])
-    ids = torch.randint(vocabulary, positions.shape, generator=torch.Generator().manual_seed(context.rank))
-    row = {"input_ids": ids, "position_ids": positions, "labels": ids, "shift_labels": ids}
-    moved = {name: value[None].to(context.device) for name, value in row.items()}
-    total = context.world_size * len(ids)
-    return moved | {"nsp_plan": RowPlan(context, context.schedule(plan), 0, total), "use_cache": False}
 
 
 def step(model: torch.nn.Module, row: dict) -> None:
@@ -81,9 +53,10 @@ def main() -> None:
         if options.compile:
             nsp.compile_layers(model)
     runs = {}
-    for name, nested in (("nested", True), ("leaves", False)):
-        placed = placements(world, options.tokens, nested)
-        row = inputs(context, core().make_plan(world, world, world, 0, [placed], "given"), options.vocabulary)
+    for name, long in (("nested", options.tokens // 2 * world), ("leaves", 0)):
+        placed = placements(world, options.tokens, long)
+        plan = core().make_plan(world, world, world, 0, [placed], "given")
+        row = random_row(context, plan, options.vocabulary)
         runs |= {f"{name}, {kind}": partial(step, model, row) for kind, model in models.items()}
     times = paired(runs, options.rounds)
     line: dict = {"gpus": world, "tokens": options.tokens, "layers": options.layers}

@@ -23,13 +23,11 @@ import torch.distributed as dist
 from compiled_layers import step
 from nsp._native import core
 from nsp.peak_report import PeakReport, PeakWatch
-from nsp.row_plan import RowPlan
 from timing import start_ranks
-from training import make_model
+from training import add_sizes, make_model, placements, random_row
 
 import nsp
 
-LEAF = [8192, 4096, 2048, 2048]
 # What is saved, as `marks` takes it, and where.
 AMOUNTS = {
     "nothing": (-1.0, "save"),
@@ -48,25 +46,10 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--tokens", type=int, default=131072, help="of a rank")
-    parser.add_argument("--hidden", type=int, default=2048)
-    parser.add_argument("--experts", type=int, default=128)
-    parser.add_argument("--vocabulary", type=int, default=8192)
+    add_sizes(parser, layers=2, tokens=131072, vocabulary=8192)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", default="")
     return parser.parse_args()
-
-
-def placements(world: int, tokens: int) -> list[tuple[int, int, int, int]]:
-    found = [(0, tokens // 2, 0, world)]
-    for rank in range(world):
-        left = tokens - tokens // 2 // world
-        while left > 0:
-            length = min(left, LEAF[len(found) % len(LEAF)])
-            found.append((len(found), length, rank, 1))
-            left -= length
-    return found
 
 
 def marks(placed: list[tuple[int, int, int, int]], share: float, mark: str) -> list[str]:
@@ -104,16 +87,6 @@ def host_link(device: torch.device) -> dict | None:
     return found
 
 
-def inputs(context: nsp.Context, plan: bytes, vocabulary: int) -> dict:
-    segments = core().rank_row(plan, 0, context.rank)
-    positions = torch.cat([torch.arange(begin, end) for _, begin, end in segments])
-    ids = torch.randint(vocabulary, positions.shape, generator=torch.Generator().manual_seed(context.rank))
-    row = {"input_ids": ids, "position_ids": positions, "labels": ids, "shift_labels": ids}
-    moved = {name: value[None].to(context.device) for name, value in row.items()}
-    total = context.world_size * len(ids)
-    return moved | {"nsp_plan": RowPlan(context, context.schedule(plan), 0, total), "use_cache": False}
-
-
 def main() -> None:
     options = parse()
     options.checkpoint = True
@@ -121,10 +94,10 @@ def main() -> None:
     model = make_model(options, start_ranks(), world)
     context = nsp.init(None, model.config, sp_max=world, optimizer_states=0)
     nsp.attach(model, context)
-    placed = placements(world, options.tokens)
+    placed = placements(world, options.tokens, options.tokens // 2)
     plan = core().make_plan(world, world, world, 0, [placed], "given")
     plans = {name: core().with_marks(plan, [marks(placed, *amount)]) for name, amount in AMOUNTS.items()}
-    rows = {name: inputs(context, plan, options.vocabulary) for name, plan in plans.items()}
+    rows = {name: random_row(context, plan, options.vocabulary) for name, plan in plans.items()}
     times: dict[str, list[float]] = {name: [] for name in rows}
     launches: dict[str, int] = {}
     peak: dict[str, PeakReport | None] = {}

@@ -8,10 +8,23 @@ from collections.abc import Sequence
 
 import torch
 import torch.distributed as dist
+from nsp._native import core
+from nsp.row_plan import RowPlan
 from torch.distributed.fsdp import MixedPrecisionPolicy
 from transformers import AutoModelForCausalLM, Qwen3MoeConfig
 
 import nsp
+
+LEAF = [8192, 4096, 2048, 2048]
+
+
+def add_sizes(parser: argparse.ArgumentParser, layers: int, tokens: int, vocabulary: int) -> None:
+    """The options that make_model reads, and a rank's tokens, with these defaults."""
+    parser.add_argument("--layers", type=int, default=layers)
+    parser.add_argument("--tokens", type=int, default=tokens, help="of a rank")
+    parser.add_argument("--hidden", type=int, default=2048)
+    parser.add_argument("--experts", type=int, default=128)
+    parser.add_argument("--vocabulary", type=int, default=vocabulary)
 
 
 def bare_model(options: argparse.Namespace, device: torch.device) -> torch.nn.Module:
@@ -37,6 +50,29 @@ def make_model(options: argparse.Namespace, device: torch.device, world: int) ->
     mesh = dist.device_mesh.init_device_mesh(device.type, (world,))
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     return nsp.shard(bare_model(options, device), mesh, mixed_precision=policy)
+
+
+def placements(world: int, tokens: int, long: int) -> list[tuple[int, int, int, int]]:
+    """One sequence of `long` tokens over all ranks (0: none), the rest of each rank's in leaves up to 8K."""
+    found = [(0, long, 0, world)] if long else []
+    for rank in range(world):
+        left = tokens - long // world
+        while left > 0:
+            length = min(left, LEAF[len(found) % len(LEAF)])
+            found.append((len(found), length, rank, 1))
+            left -= length
+    return found
+
+
+def random_row(context: nsp.Context, plan: bytes, vocabulary: int) -> dict:
+    """This rank's inputs of the plan's first round, random tokens."""
+    segments = core().rank_row(plan, 0, context.rank)
+    positions = torch.cat([torch.arange(begin, end) for _, begin, end in segments])
+    ids = torch.randint(vocabulary, positions.shape, generator=torch.Generator().manual_seed(context.rank))
+    row = {"input_ids": ids, "position_ids": positions, "labels": ids, "shift_labels": ids}
+    moved = {name: value[None].to(context.device) for name, value in row.items()}
+    total = context.world_size * len(ids)
+    return moved | {"nsp_plan": RowPlan(context, context.schedule(plan), 0, total), "use_cache": False}
 
 
 class RandomTokens:
